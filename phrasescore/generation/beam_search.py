@@ -19,10 +19,9 @@ from torch import Tensor
 
 from phrasescore.compiled import compiled
 from phrasescore.generation.targets import BeamSettings, Found, Prefixes, Rows, TargetSettings
-from phrasescore.model.fast_math import order, unorder
+from phrasescore.model.fast_math import LOWEST_KEY, order, unorder
 from phrasescore.model.sequence_model import END
 
-_MIN_KEY = np.int32(-0x80000000)
 _BLOCK = 64  # number of words to skip at once if none is among the best so far
 
 
@@ -143,7 +142,7 @@ def best_words(
         lowest = np.float32(-np.inf)
         for first in range(0, V, _BLOCK):
             last = min(first + _BLOCK, V)
-            highest = _MIN_KEY
+            highest = LOWEST_KEY
             # the maximum of a block is vectorised; once ``wanted`` words are kept, this maximum is
             # usually below ln p of the worst kept word, and the block is skipped
             for v in range(first, last):

@@ -13,10 +13,8 @@ from torch import Tensor
 
 from phrasescore.compiled import compiled
 from phrasescore.generation.targets import Found, Prefixes, Rows, SampleSettings, TargetSettings
-from phrasescore.model.fast_math import exp, order, unorder
+from phrasescore.model.fast_math import LOWEST_KEY, exp, order, unorder
 from phrasescore.model.sequence_model import END
-
-_MIN_KEY = np.int32(-0x80000000)
 
 
 class Sampling(Prefixes):
@@ -131,7 +129,7 @@ def draw_words(
         if ending[b]:
             drawn[begins[b] : begins[b + 1]] = END
             continue
-        highest = _MIN_KEY
+        highest = LOWEST_KEY
         for v in range(V):
             key = order(row[v])
             highest = key if key > highest else highest

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.errors import CorpusError, SettingsError, counted
+from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.sentence_models import SentenceModels
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.attention_model import AttentionModel
@@ -165,9 +164,7 @@ def draw_alignment(
             (target, source, _SCALE, 0.4),
         )
     )
-    with warnings.catch_warnings(), saved_figure(path, width, height) as figure:
-        # a letter that the font lacks appears as an empty box, which needs no warning
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
+    with saved_figure(path, width, height) as figure:
         axes = figure.add_subplot()
         # the scale ends at the largest share; otherwise a weak alignment would be one dark square
         largest = max(float(alignment.max()), np.finfo(np.float32).tiny)
@@ -225,14 +222,7 @@ def draw_alignments(
     aligned = SoftAlignments(models.aligning, device).align(read, predicted)
     aligned = between_words(aligned, (read, predicted), vocabularies)
     # create the folder only now: if computing the alignments fails, no empty folder may be left
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise SettingsError(
-            f"cannot create this folder ({error.strerror})",
-            path=folder,
-            remedy="name another output",
-        ) from None
+    folder.mkdir(parents=True, exist_ok=True)
     for (number, pair), alignment in zip(pairs.items(), aligned, strict=True):
         source_words, target_words = map(shown, pair)
         draw_alignment(paths[number], source_words, target_words, alignment)

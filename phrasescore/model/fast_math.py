@@ -21,6 +21,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
 
+LOWEST_KEY = np.int32(-0x80000000)  # no key of `order` is lower
 _LOG2_E = np.float32(1.4426950408889634)
 # the Taylor coefficients ln(2)^n / n! of 2^f; relative error below 1e-7 for f in [-1/2, 1/2]
 _C1, _C2, _C3 = (

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import hashlib
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -99,11 +98,6 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
         raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
         raise _damaged(folder, f"damaged: {name} is not the file that was written")
-
-
-def digest_of_folder(folder: Path) -> str:
-    """Return the SHA-256 of the file of digests, which is equal for equal folders."""
-    return hashlib.sha256((folder / DIGESTS).read_bytes()).hexdigest()
 
 
 _LONGEST = 80  # maximum number of characters of a name in an error
@@ -205,7 +199,8 @@ def load_weights(folder: str | Path) -> LoadedModel:
     folder = Path(folder)
     settings, source, target = _open_folder(folder)
     weights = _read_weights(folder / WEIGHTS)
-    return LoadedModel(settings, source, target, weights, digest_of_folder(folder), folder)
+    # equal folders have equal files of digests
+    return LoadedModel(settings, source, target, weights, sha256_of(folder / DIGESTS), folder)
 
 
 def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:

@@ -16,11 +16,10 @@ import torch
 from torch import Tensor
 
 from phrasescore.compiled import compiled_fast
-from phrasescore.model.fast_math import exp, load, order, sigmoid, store, tanh, unorder
+from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
 _ONE = np.float32(1.0)
-_LOWEST_KEY = np.int32(-0x80000000)
 
 
 def can_compile(tensor: Tensor) -> bool:
@@ -151,7 +150,7 @@ def _add_bias(logits: Array, bias: Array, out: Array) -> Any:
     The maximum is taken over integer keys that sort like the floats. A maximum of floats does not
     vectorise, because NaN needs a separate case.
     """
-    highest = _LOWEST_KEY
+    highest = LOWEST_KEY
     for v in range(len(logits)):
         x = load(logits, v) + bias[v]
         out[v] = x
@@ -229,7 +228,7 @@ def log_softmax(logits: Array, bias: Array) -> None:
     for n in range(N):
         row = logits[n]
         # _add_bias is not used: it does not vectorise if `out` and `logits` are the same array
-        highest = _LOWEST_KEY
+        highest = LOWEST_KEY
         for v in range(V):
             x = row[v] + bias[v]
             row[v] = x

@@ -51,11 +51,6 @@ class ModelSettings:
         """Whether training keeps the softmax normaliser Z near 1."""
         return False
 
-    @property
-    def rate_by_width(self) -> bool:
-        """Whether fewer hidden units mean a higher learning rate (tested with 128 to 400 units)."""
-        return False
-
     def __post_init__(self) -> None:
         """Refuse sizes out of bounds."""
         check_bounds(self, "the model's ")
@@ -86,11 +81,6 @@ class EncoderDecoderSettings(_ReadoutSettings):
     context: ContextName = "every-step"
     formulation: Formulation = "code"  # as in the authors' program, or as in the paper's appendix
     kind: Literal["rnn-encoder-decoder"] = "rnn-encoder-decoder"
-
-    @property
-    def rate_by_width(self) -> bool:
-        """See :attr:`ModelSettings.rate_by_width`."""
-        return self.unit == "gated"
 
 
 @dataclass(frozen=True, kw_only=True)

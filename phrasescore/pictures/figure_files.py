@@ -19,15 +19,12 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phrasescore.errors import MissingDependencyError, SettingsError, visible
-from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.errors import MissingDependencyError, visible
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.system_errors import STANDARD_OUTPUT
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FORMATS = ("png", "svg", "pdf")
 # Okabe and Ito's palette, which colour-blind people can tell apart
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
@@ -41,25 +38,6 @@ _METADATA: dict[str, dict[str, Any]] = {
 }
 # reproducible ids, and text as text instead of outlines, so that it can be searched and edited
 _SETTINGS = {"svg.hashsalt": "phrasescore", "svg.fonttype": "none", "pdf.fonttype": 42}
-
-
-def figure_format(path: str | Path) -> str:
-    """Return the format of a picture, which is the extension of its name.
-
-    Raises:
-        SettingsError: The extension is none of ``FORMATS``.
-
-    >>> figure_format("lengths.SVG")
-    'svg'
-    """
-    ending = Path(path).suffix[1:].lower()
-    if ending not in FORMATS:
-        raise SettingsError(
-            "the name of a picture must end in its format, but this name does not",
-            path=STANDARD_OUTPUT if str(path) == STANDARD_STREAM else path,
-            remedy="end the name in .png, .svg or .pdf",
-        )
-    return ending
 
 
 def check_drawing() -> None:
@@ -102,15 +80,15 @@ def saved_figure(path: str | Path, width: float = 6.4, height: float = 4.0) -> I
     """Provide an empty figure to draw on, and save it atomically after the block.
 
     Args:
-        path: Output file; the extension chooses the format.
+        path: Output file; the extension chooses the format: png, svg or pdf.
         width: In inches.
         height: In inches.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        SettingsError: The name has no format, or the file cannot be written.
+        SettingsError: The file cannot be written.
     """
-    kind = figure_format(path)
+    kind = Path(path).suffix[1:].lower()
     data = io.BytesIO()
     with _drawing(width, height) as figure:
         yield figure
@@ -130,12 +108,7 @@ def svg_image(draw: Callable[[Figure], None], width: float, height: float) -> st
         MissingDependencyError: matplotlib is not installed.
     """
     data = io.BytesIO()
-    with (
-        _drawing(width, height, {"font.size": _POINTS_IN_PAGE}) as figure,
-        warnings.catch_warnings(),
-    ):
-        # the browser's fonts have characters that matplotlib's font lacks
-        warnings.filterwarnings("ignore", message="Glyph .* missing")
+    with _drawing(width, height, {"font.size": _POINTS_IN_PAGE}) as figure:
         draw(figure)
         figure.savefig(data, format="svg", metadata=_METADATA["svg"])
     return f"data:image/svg+xml;base64,{base64.b64encode(data.getvalue()).decode()}"
@@ -151,7 +124,9 @@ def _drawing(
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # a letter that matplotlib's font lacks appears as an empty box, or in the browser's font
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update({**_SETTINGS, **(settings or {})})
         figure = Figure(figsize=(width, height), dpi=_DOTS_PER_INCH, layout="constrained")

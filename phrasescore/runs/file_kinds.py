@@ -154,19 +154,15 @@ def read_regular(path: str | Path, max_bytes: int = _MAX_BYTES) -> bytes:
         return stream.read(size)
 
 
-def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool | None:
-    """Lock an open file for this process, until the file is closed.
-
-    Args:
-        descriptor: The file or folder.
-        kind: ``fcntl.LOCK_EX``, or ``fcntl.LOCK_SH`` for a lock that several processes can hold.
+def try_lock(descriptor: int) -> bool | None:
+    """Lock an open file or folder for this process, until it is closed.
 
     Returns:
         Whether the file is now locked; false if another process holds a lock. ``None`` on a file
         system without locks.
     """
     try:
-        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:

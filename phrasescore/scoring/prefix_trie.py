@@ -134,21 +134,6 @@ class PrefixTrie:
     def __len__(self) -> int:
         return len(self.parents)
 
-    def path_sums(
-        self, edges: NDArray[np.float32], at_ends: NDArray[np.float32]
-    ) -> NDArray[np.float64]:
-        """Return (N,): the sum of ``edges`` along each phrase's path, plus ``at_ends`` at its end.
-
-        Args:
-            edges: (nodes,) a value for each node, 0 for roots.
-            at_ends: (nodes,) another value for each node.
-        """
-        sums = np.zeros(len(self), np.float64)
-        for level in range(1, len(self.levels) - 1):
-            nodes = slice(self.levels[level], self.levels[level + 1])
-            sums[nodes] = sums[self.parents[nodes]] + edges[nodes]
-        return np.asarray(sums[self.ends] + at_ends[self.ends], np.float64)
-
     def path_words(
         self,
         edges: NDArray[np.float32],
@@ -156,7 +141,7 @@ class PrefixTrie:
         stops: Numbers,
         found: NDArray[np.float64],
     ) -> None:
-        """Write into ``found`` the values that `path_sums` adds up, in the order of the words.
+        """Write into ``found`` the values along each phrase's path, in the order of the words.
 
         Args:
             edges: (nodes,) a value for each node.

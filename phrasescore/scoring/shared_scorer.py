@@ -58,8 +58,6 @@ _LONG = 64
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
 Ln_p = NDArray[np.float32]
-# receives the rows of a group, its trie, ln p of each edge and ln p of </s> at each node
-Keep = Callable[[Rows, PrefixTrie, Ln_p, Ln_p], None]
 
 
 class SharedScorer:
@@ -119,13 +117,8 @@ class SharedScorer:
         Raises:
             ModelError: A score is not finite.
         """
-        ln_p = np.empty(len(targets), np.float64)
-
-        def keep(rows: Rows, trie: PrefixTrie, edges: Ln_p, at_ends: Ln_p) -> None:
-            ln_p[rows] = trie.path_sums(edges, at_ends)
-
-        self._visit(sources, targets, keep)
-        return _finite(ln_p)
+        begins = targets.offsets[:-1] + np.arange(len(targets))
+        return np.add.reduceat(self.score_words(sources, targets), begins)
 
     def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         """Return ln p of each target word and of each final </s>, one pair after the other.
@@ -144,21 +137,19 @@ class SharedScorer:
         stops = targets.offsets[1:] + np.arange(1, len(targets) + 1)
         ln_p = np.empty(len(targets.tokens) + len(targets), np.float64)
 
-        def keep(rows: Rows, trie: PrefixTrie, edges: Ln_p, at_ends: Ln_p) -> None:
-            trie.path_words(edges, at_ends, stops[rows], ln_p)
-
-        self._visit(sources, targets, keep)
-        return _finite(ln_p)
-
-    def _visit(self, sources: TokenSequences, targets: TokenSequences, keep: Keep) -> None:
-        """Score all pairs, group by group."""
-
         def work(rows: Rows) -> None:
-            self._score_group(sources, targets, rows, keep)
+            trie, edges, at_ends = self._score_group(sources.select(rows), targets.select(rows))
+            trie.path_words(edges, at_ends, stops[rows], ln_p)
 
         for parts in self.cores.each(work, self._groups(sources, targets)):
             if len(parts) > 1:  # the group was too large: make the next groups smaller, too
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
+        if not np.isfinite(ln_p).all():  # float32 sums can overflow
+            raise ModelError(
+                "the model's score of a pair is not finite",
+                remedy="train the model again; its parameters are not finite",
+            )
+        return ln_p
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
         order = pair_order(sources, targets)
@@ -170,29 +161,17 @@ class SharedScorer:
         ]
 
     def _score_group(
-        self, sources: TokenSequences, targets: TokenSequences, rows: Rows, keep: Keep
-    ) -> None:
-        """Score sorted pairs."""
-        sources, targets = sources.select(rows), targets.select(rows)
+        self, sources: TokenSequences, targets: TokenSequences
+    ) -> tuple[PrefixTrie, Ln_p, Ln_p]:
+        """Score sorted pairs; return the trie, and what :meth:`TrieSteps.decode` returns."""
         new = is_new(sources)
         trie = build_trie(targets, np.cumsum(new) - 1)
         steps = self._free.get()
         try:
             with torch.inference_mode():
-                edges, at_ends = steps.decode(sources.select(np.flatnonzero(new)), trie)
+                return trie, *steps.decode(sources.select(np.flatnonzero(new)), trie)
         finally:
             self._free.put(steps)
-        keep(rows, trie, edges, at_ends)
-
-
-def _finite(ln_p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores; raise an error if one is not finite, because float32 sums can overflow."""
-    if not np.isfinite(ln_p).all():
-        raise ModelError(
-            "the model's score of a pair is not finite",
-            remedy="train the model again; its parameters are not finite",
-        )
-    return ln_p
 
 
 def _steps_factory(
@@ -277,17 +256,10 @@ class ModelSteps:
         return torch.from_numpy(numbers).to(self._model.device)
 
 
-class HistorySteps:
-    """Steps of a feed-forward language model; see :class:`TrieSteps`.
+class HistorySteps(ModelSteps):
+    """Steps of a feed-forward language model, which computes each distinct history once."""
 
-    Args:
-        model: A model in evaluation mode, on its device; several threads may share it.
-        dtype: Type of the matrix products in the hidden layers.
-        chunk: Number of histories to compute at a time; a history predicts the next word.
-    """
-
-    def __init__(self, model: FeedForwardLm, dtype: torch.dtype, chunk: int) -> None:
-        self._model, self._dtype, self._chunk = model, dtype, chunk
+    _model: FeedForwardLm
 
     def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`TrieSteps.decode`; the sources of a language model are empty."""
@@ -326,9 +298,6 @@ class HistorySteps:
         features = model.features(self._index(histories), self._dtype)
         kind = model.output_words.dtype
         return log_softmax(features.to(kind), model.output_words, model.output_bias)
-
-    def _index(self, numbers: Rows) -> Tensor:
-        return torch.from_numpy(numbers).to(self._model.device)
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:

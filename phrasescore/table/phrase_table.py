@@ -24,7 +24,6 @@ SEPARATOR = b" ||| "
 PIPES = b"|||"
 BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
 SCORE = re.compile(rb"[^ \t\r]+")
-COLUMNS = ("source", "target", "scores", "alignment", "counts", "sparse features", "properties")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
 # at most this many lines are kept in memory to find a table's format, because pipes cannot be
@@ -186,7 +185,7 @@ def _parse_score(number: int, token: bytes) -> float:
     )
 
 
-def check_line(line: bytes, expected: TableFormat) -> Entry:
+def check_line(line: bytes, expected: TableFormat) -> None:
     """Parse one line and compare it with the format of its table.
 
     Raises:
@@ -206,7 +205,6 @@ def check_line(line: bytes, expected: TableFormat) -> Entry:
                 "the source side of the rule is empty", remedy="delete the line; Moses skips it"
             )
         scored_tokens(entry.target, "target", hierarchical=True)
-    return entry
 
 
 def words_of(text: bytes) -> list[bytes]:

@@ -9,7 +9,7 @@ import torch
 
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
-from phrasescore.model.folder import CURVES
+from phrasescore.model.folder import CURVES, load_model
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
@@ -27,6 +27,7 @@ from phrasescore.training.work_folder import (
     LATEST,
     TrainingState,
     another_refused,
+    finished_state,
     load_checkpoint,
     save_checkpoint,
 )
@@ -83,21 +84,16 @@ class Trainer:
                 raise ValueError("it lacks the moments of the optimiser")
             self._updates.restore(weights, moments)
 
-    def extend(self, weights: dict[str, torch.Tensor], state: TrainingState, curves: Path) -> None:
-        """Continue from a finished model, whose weights count as the best so far.
-
-        Args:
-            weights: The model's ``state_dict``.
-            state: The final state of the run that trained the model.
-            curves: The model's learning curve, which may not exist.
-        """
+    def extend(self, folder: Path) -> None:
+        """Continue from the finished model in a folder; its weights count as the best so far."""
+        weights = load_model(folder).model.state_dict()
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
-        self.state = state
+        self.state = finished_state(folder)
         if self.processes.leads:
             if self.recipe.keeps_best:
-                save_checkpoint(self._folder / BEST, state, weights)
-            if curves.exists():
-                write_atomically(self._folder / CURVES, curves.read_bytes())
+                save_checkpoint(self._folder / BEST, self.state, weights)
+            if (folder / CURVES).exists():
+                write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
     def train(self) -> None:
         """Train until the limit of epochs, time or patience is reached.

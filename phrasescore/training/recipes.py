@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from phrasescore.model.kinds import Material
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
 from phrasescore.model.sequence_model import Initialisation
 from phrasescore.training.batches import (
     Plan,
@@ -154,7 +154,8 @@ def recipe_of(
     """
     recipe = recipe_named(settings.recipe, settings.learns_from)
     rate = recipe.learning_rate
-    if recipe is RECIPES["fast"] and model.rate_by_width:
+    is_gated = isinstance(model, EncoderDecoderSettings) and model.unit == "gated"
+    if recipe is RECIPES["fast"] and is_gated:  # tested with 128 to 400 units
         rate = rate_of_width(model.hidden)
     return (
         recipe,

@@ -16,7 +16,6 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import (
     CURVES,
     is_model_folder,
-    load_model,
     recover,
     refuse_foreign,
     save_model,
@@ -46,7 +45,6 @@ from phrasescore.training.work_folder import (
     PAIRS,
     SETTINGS,
     asks_for_more,
-    finished_state,
     known_settings,
     prepare_work,
     remove_work,
@@ -148,11 +146,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
     elif earlier is _Earlier.EXTENDABLE:
-        trainer.extend(
-            load_model(settings.model).model.state_dict(),
-            finished_state(settings.model),
-            settings.model / CURVES,
-        )
+        trainer.extend(settings.model)
         say(
             f"training {settings.model}/ further, after {trainer.state.updates:,} updates, "
             f"{trainer.state.seconds:,.0f} s"

@@ -41,7 +41,7 @@ from phrasescore.words.word_table import WordTable
 if TYPE_CHECKING:
     from phrasescore.table.block import TokenSpans
 
-EOS_ID, UNK_ID = 0, 1
+UNK_ID = 1
 EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")

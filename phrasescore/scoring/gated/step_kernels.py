@@ -21,11 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from phrasescore.compiled import compiled_fast
-from phrasescore.model.fast_math import exp, load, order, sigmoid, store, tanh, unorder
+from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[Any]
-_ONE = np.float32(1.0)
-_MIN_KEY = np.int32(-0x80000000)  # `order` maps a float to an int32 that sorts like it
 # `add_panel` sets a new shift if a logit exceeds the shift by more than this. The value is safe
 # because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
@@ -153,7 +151,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         if first == 0:
             shift[n], total[n] = load(row, 0) + b[0], 0.0
         top, added = shift[n], np.float32(0.0)
-        highest = _MIN_KEY  # integers, because a maximum of floats does not vectorise, due to NaN
+        highest = LOWEST_KEY  # integers, because a maximum of floats does not vectorise, due to NaN
         for v in range(W):
             x = load(row, v) + b[v]
             key = order(x)
