@@ -17,7 +17,7 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.prefix_trie import cut_by_area
-from phrasescore.table.block import MAX_PHRASE, read_blocks
+from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import first_rows, is_first, phrase_digests
@@ -95,16 +95,7 @@ def read_phrases(path: str | Path, loaded: LoadedModel) -> tuple[TokenSequences,
     """
     ids, texts = list[TokenSequences](), list[bytes]()
     for block in Texts((path,), columns=1, factor=loaded.model.settings.factor).blocks():
-        spans = block.tokens[0]
-        words = np.diff(spans.offsets)
-        wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
-        if len(wrong):
-            raise CorpusError(
-                f"a phrase of {words[wrong[0]]:,} words, but a model reads 1 to {MAX_PHRASE:,}",
-                path=path,
-                line=block.first_line + int(wrong[0]),
-                remedy="delete the line",
-            )
+        spans = block.phrases()
         ids.append(loaded.source_vocabulary.encode_spans(spans))
         texts += [b" ".join(spans.tokens(line)) for line in range(len(block))]
     if not texts:

@@ -10,9 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from phrasescore.errors import CorpusError
 from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
 from phrasescore.scoring.probability_column import ln_p_texts
@@ -76,17 +73,9 @@ class PhraseWriter:
             before: The counts of all blocks before this one.
 
         Raises:
-            CorpusError: A line has no phrase.
+            CorpusError: A line is empty or too long for a model to read.
         """
-        spans = block.tokens[0]
-        empty = np.flatnonzero(np.diff(spans.offsets) == 0)
-        if len(empty):
-            raise CorpusError(
-                "the source phrase is empty",
-                path=block.path,
-                line=block.first_line + int(empty[0]),
-                remedy="delete the line",
-            )
+        spans = block.phrases()
         sources = self.loaded.source_vocabulary.encode_spans(spans)
         targets = self.generator.targets(sources, block.first_line - 1)
         counts = PhraseCounts(

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, visible
-from phrasescore.table.block import LINES_PER_BLOCK, TokenSpans, block_sizes
+from phrasescore.table.block import LINES_PER_BLOCK, MAX_PHRASE, TokenSpans, block_sizes
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.phrase_table import BLANKS, SIDES, Side, scored_tokens
 
@@ -62,6 +62,23 @@ class TextBlock:
 
     def __len__(self) -> int:
         return len(self.lines)
+
+    def phrases(self) -> TokenSpans:
+        """Return the tokens of the first text, whose lines are phrases to read.
+
+        Raises:
+            CorpusError: A phrase is empty, or too long for a model to read.
+        """
+        words = np.diff(self.tokens[0].offsets)
+        wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
+        if len(wrong):
+            raise CorpusError(
+                f"a phrase of {words[wrong[0]]:,} words, but a model reads 1 to {MAX_PHRASE:,}",
+                path=self.path,
+                line=self.first_line + int(wrong[0]),
+                remedy="delete the line",
+            )
+        return self.tokens[0]
 
     def with_columns(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with columns added at their ends; other bytes do not change.

@@ -150,7 +150,8 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
         ("-i phrases --samples 2 --beam 2", "--samples and --beam exclude each other"),
         ("-i phrases --json", "both go to standard output"),
         ("-i phrases -o phrases", "--output would replace an input: --input"),
-        ("-i empty", "the source phrase is empty"),
+        ("-i empty", "a phrase of 0 words, but a model reads 1 to 10,000"),
+        ("-i long", "a phrase of 10,001 words, but a model reads 1 to 10,000"),
         ("-i missing", "no such file"),
     ],
 )
@@ -160,6 +161,7 @@ def test_wrong_calls(
     """Each wrong call prints one sentence and keeps the input."""
     (tmp_path / "phrases").write_bytes(PHRASES)
     (tmp_path / "empty").write_bytes(b"a\n \nb\n")
+    (tmp_path / "long").write_bytes(b"a " * 10_001)
     monkeypatch.chdir(tmp_path)
     with pytest.raises((PhrasescoreError, click.UsageError), match=re.escape(message)):
         cli.main(
