@@ -143,7 +143,6 @@ class Reordering(Options):
             SettingsError: Only one of the two tables is given, or the output is not a file.
             ResumeError: Another process is writing the new reordering table.
         """
-        from phrasescore.runs.file_kinds import is_stream
         from phrasescore.runs.journal import keeps_work
         from phrasescore.runs.lock import held
 
@@ -155,7 +154,7 @@ class Reordering(Options):
             )
         if old is None or new is None:
             return None
-        if output == "-" or is_stream(output):
+        if not keeps_work(output):
             raise SettingsError(
                 "with a reordering table, the output must be a file",
                 path=output,

@@ -25,9 +25,8 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
-from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.final_names import hidden, open_output, remove
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.journal import JournaledOutputs, keeps_work
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block_stream import BlockStream, StreamReport
@@ -271,7 +270,7 @@ def score_texts(
         ModelError: A result of a model is not a log-probability.
     """
     share = settings.share
-    if share is not None and (str(output) == "-" or is_stream(output)):
+    if share is not None and not keeps_work(output):
         raise SettingsError(
             "the best lines are known only after all are scored, so the output must be a file",
             remedy="name a file with -o, or give --keep a NUMBER",
