@@ -25,6 +25,7 @@ BLEU = partial(metric_scores, "bleu")
 # a stored file -> its experiment, and the experiment's test sets
 STORED = {
     "multi30k.json": ("multi30k.toml", ("test2016", "held-out")),
+    "german.json": ("multi30k.toml", ("test2016", "test2017", "held-out")),
     "gpu.json": ("multi30k-gpu.toml", ("test2016", "held-out")),
     "search.json": ("multi30k-search.toml", ("test2016",)),
 }
