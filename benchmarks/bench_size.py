@@ -48,11 +48,11 @@ _TARGETS = (1, 2, 3, 6)
 _SHARES = (0.80, 0.13, 0.05, 0.02)
 
 
-def write_table(path: Path, pairs: int, seed: int = 1) -> None:
+def write_table(path: Path, pairs: int) -> None:
     """Write a gzip phrase table of whole groups, with at least this number of pairs."""
     with gzip_ng.open(path, "wb", compresslevel=3) as stream:
         for group in range(-(-pairs // GROUP)):
-            stream.writelines(_lines(group, random.Random(seed * 1_000_003 + group)))
+            stream.writelines(_lines(group, random.Random(1_000_003 + group)))
 
 
 def write_ini(path: Path, table: Path) -> None:
@@ -68,11 +68,11 @@ def write_ini(path: Path, table: Path) -> None:
     )
 
 
-def write_text(path: Path, lines: int, seed: int = 2) -> None:
+def write_text(path: Path, lines: int) -> None:
     """Write sentences that begin like the first groups, so that tables have some of the spans."""
     with path.open("w", encoding="ascii") as stream:
         for line in range(lines):
-            rng = random.Random(seed * 1_000_003 + line)
+            rng = random.Random(2_000_006 + line)
             stream.write(" ".join([*_beginning(line % 100), *_sentence(rng)]) + "\n")
 
 

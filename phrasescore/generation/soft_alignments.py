@@ -150,7 +150,7 @@ def draw_alignment(
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
-        SettingsError: The name has no format, or the file cannot be written.
+        SettingsError: The file cannot be written.
     """
     source, target = [*map(cut_label, source)], [*map(cut_label, target)]
     longest = max(len(source), len(target))
