@@ -232,7 +232,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
-    solution = task.build_optimizer().optimize(problem, np.random.default_rng(task.seed))
+    solution = task.choose_optimizer()(problem, np.random.default_rng(task.seed))
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,

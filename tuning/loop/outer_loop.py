@@ -198,7 +198,7 @@ class Tuning:
             problem = self._plan.problem(pool, self._objective, weights)
             begin = time.perf_counter()
             rng = np.random.default_rng([self._seed, folder.number])
-            solution = self._task.settings.build_optimizer().optimize(problem, rng)
+            solution = self._task.settings.choose_optimizer()(problem, rng)
             content = {
                 "weights": self._plan.complete(solution.weights[: len(weights)]),
                 "score": solution.score,

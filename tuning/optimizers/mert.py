@@ -21,7 +21,6 @@ The result does not depend on the number of threads.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -59,41 +58,38 @@ _REACH = 0.2
 _LINES_AT_ONCE = 4
 
 
-@dataclass(frozen=True)
-class Mert:
-    """Settings of minimum error rate training.
+def run_mert(
+    problem: Problem, rng: np.random.Generator, *, restarts: int, threads: int = 1
+) -> Solution:
+    """Return the best weights found.
 
     Args:
+        problem: The problem to solve.
+        rng: The generator of random changes and orders.
         restarts: The number of climbs after the first two, which begin at the start weights and
             at the annealed start weights.
         threads: The number of threads, which share the climbs and the lines of each climb.
     """
-
-    restarts: int
-    threads: int = 1
-
-    def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found."""
-        problem, region, notes = prepare(problem)
-        start_score = problem.score(problem.start)
-        search = _Search(problem, region, rng)
-        with Workers(self.threads) as workers:
-            start = _Start(problem.start, whole_passes=_WHOLE_PASSES)
-            search.climb_from([start, _Start(problem.start, SHARPNESSES)], workers)
-            for done in range(0, self.restarts, _CLIMBS_AT_ONCE):
-                points = [
-                    search.restart(far=number % _FAR_EVERY == _FAR_EVERY - 1)
-                    for number in range(done, min(done + _CLIMBS_AT_ONCE, self.restarts))
-                ]
-                search.climb_from(points, workers)
-        weights = rounded(search.best, scalable=region.scalable)
-        score = problem.score(weights)
-        defect = defect_of(weights, region)
-        if score <= start_score or defect:
-            if defect:
-                notes.append(f"the search ended where {defect}: the start weights are kept")
-            weights, score = problem.start, start_score
-        return Solution(weights, score, start_score, tuple(notes))
+    problem, region, notes = prepare(problem)
+    start_score = problem.score(problem.start)
+    search = _Search(problem, region, rng)
+    with Workers(threads) as workers:
+        start = _Start(problem.start, whole_passes=_WHOLE_PASSES)
+        search.climb_from([start, _Start(problem.start, SHARPNESSES)], workers)
+        for done in range(0, restarts, _CLIMBS_AT_ONCE):
+            points = [
+                search.restart(far=number % _FAR_EVERY == _FAR_EVERY - 1)
+                for number in range(done, min(done + _CLIMBS_AT_ONCE, restarts))
+            ]
+            search.climb_from(points, workers)
+    weights = rounded(search.best, scalable=region.scalable)
+    score = problem.score(weights)
+    defect = defect_of(weights, region)
+    if score <= start_score or defect:
+        if defect:
+            notes.append(f"the search ended where {defect}: the start weights are kept")
+        weights, score = problem.start, start_score
+    return Solution(weights, score, start_score, tuple(notes))
 
 
 class _Start(NamedTuple):

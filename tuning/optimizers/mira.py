@@ -10,7 +10,6 @@ the best average is the result. Constants and order of operations are as in Mose
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -21,41 +20,30 @@ from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import PoolArrays, combine
 from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, rounded
 
+_EPOCHS = 60  # visits to each sentence
+_SLACK = 0.01  # the maximum step, C in the paper
+_DECAY = 0.999  # the factor on the background statistics after each sentence
 _REFERENCE_LENGTH = 8
 
 
-@dataclass(frozen=True)
-class Mira:
-    """Settings of batch MIRA.
-
-    Args:
-        epochs: The number of visits to each sentence.
-        slack: The maximum step, C in the paper.
-        decay: The factor on the background statistics after each sentence.
-    """
-
-    epochs: int = 60
-    slack: float = 0.01
-    decay: float = 0.999
-
-    def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best epoch's averaged weights, or the start weights if no epoch beats them."""
-        problem, region, notes = prepare(problem)
-        start_score = problem.score(problem.start)
-        shares = np.array(problem.objective.shares)
-        state = MiraState.from_start(problem.pool, problem.start)
-        best, best_score = problem.start, start_score
-        sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
-        for _ in range(self.epochs):
-            rng.shuffle(sentences)
-            learn(problem.pool, sentences, problem.free, self.slack, self.decay, shares, state)
-            average = rounded(state.average(), scalable=region.scalable)
-            score = problem.score(average)
-            if score > best_score and not defect_of(average, region):
-                best, best_score = average, score
-        if best is problem.start:
-            notes.append("no epoch found better weights: the start weights are kept")
-        return Solution(best, best_score, start_score, tuple(notes))
+def run_mira(problem: Problem, rng: np.random.Generator) -> Solution:
+    """Return the best epoch's averaged weights, or the start weights if no epoch beats them."""
+    problem, region, notes = prepare(problem)
+    start_score = problem.score(problem.start)
+    shares = np.array(problem.objective.shares)
+    state = MiraState.from_start(problem.pool, problem.start)
+    best, best_score = problem.start, start_score
+    sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
+    for _ in range(_EPOCHS):
+        rng.shuffle(sentences)
+        learn(problem.pool, sentences, problem.free, _SLACK, _DECAY, shares, state)
+        average = rounded(state.average(), scalable=region.scalable)
+        score = problem.score(average)
+        if score > best_score and not defect_of(average, region):
+            best, best_score = average, score
+    if best is problem.start:
+        notes.append("no epoch found better weights: the start weights are kept")
+    return Solution(best, best_score, start_score, tuple(notes))
 
 
 class MiraState(NamedTuple):

@@ -8,8 +8,9 @@ features are not tuned, and degenerate weights are rejected.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,17 +77,9 @@ class Solution:
     notes: tuple[str, ...] = ()
 
 
-class Optimizer(Protocol):
-    """An optimiser with its settings."""
-
-    def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the best weights found; equal generator states give equal weights.
-
-        Raises:
-            NBestError: There is nothing to choose from.
-            SettingsError: A start weight is not finite, or all weights are fixed.
-        """
-        ...
+# a function that returns the best weights found; equal generator states give equal weights, and a
+# problem that `prepare` refuses is an error
+Optimizer: TypeAlias = Callable[[Problem, np.random.Generator], Solution]
 
 
 def rounded(weights: Weights, *, scalable: bool) -> Weights:

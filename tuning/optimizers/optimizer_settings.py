@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 from phrasescore.runs.processes import usable_cores
@@ -39,16 +40,16 @@ class OptimizationSettings:
     seed: int = 1
     threads: int | None = None
 
-    def build_optimizer(self) -> Optimizer:
-        """Make the chosen optimiser; import only its module."""
+    def choose_optimizer(self) -> Optimizer:
+        """Return the chosen optimiser; import only its module."""
         if self.optimizer == "pro":
-            from tuning.optimizers.pro import Pro
+            from tuning.optimizers.pro import run_pro
 
-            return Pro()
+            return run_pro
         if self.optimizer == "mira":
-            from tuning.optimizers.mira import Mira
+            from tuning.optimizers.mira import run_mira
 
-            return Mira()
-        from tuning.optimizers.mert import Mert
+            return run_mira
+        from tuning.optimizers.mert import run_mert
 
-        return Mert(self.restarts, self.threads or usable_cores())
+        return partial(run_mert, restarts=self.restarts, threads=self.threads or usable_cores())

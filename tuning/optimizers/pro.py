@@ -13,8 +13,6 @@ line search finds the best point on this way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -31,76 +29,56 @@ from tuning.optimizers.optimizer import (
     rounded,
 )
 
+_SAMPLES = 5000  # pairs drawn for each sentence, with replacement
+_KEPT = 50  # pairs of each sentence to learn from: those that differ most
+_MIN_DIFFERENCE = 0.05  # the minimum difference in sentence score of a pair
+_PRECISION = 1.0  # of the Gaussian prior on weights in units of ``Region.spread``
 _ITERATIONS = 50
 _CONVERGED = 1e-10
 
 
-@dataclass(frozen=True)
-class Pro:
-    """Settings of pairwise ranking.
+def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
+    """Return the best weights on the way from the start to the weights that rank pairs best."""
+    problem, region, notes = prepare(problem)
+    start_score = problem.score(problem.start)
+    differences = draw_pairs(problem, rng)
+    if not len(differences):
+        notes.append("no two candidates differ enough to learn from: start weights are kept")
+        return Solution(problem.start, start_score, start_score, tuple(notes))
+    learnt = _learn_weights(problem, region, differences)
+    weights = rounded(_best_between(problem, region, learnt), scalable=region.scalable)
+    if defect := defect_of(weights, region):
+        notes.append(f"ranking ended where {defect}: the start weights are kept")
+        weights = problem.start
+    return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
-    Args:
-        samples: The number of pairs drawn for each sentence, with replacement.
-        kept: The number of pairs of each sentence to learn from: the pairs that differ most.
-        min_difference: The minimum difference in sentence score of a pair.
-        precision: The precision of the Gaussian prior on weights in units of ``Region.spread``.
-        interpolate: Whether to return the best point between the start weights and the learnt ones
-            instead of the learnt weights.
-    """
 
-    samples: int = 5000
-    kept: int = 50
-    min_difference: float = 0.05
-    precision: float = 1.0
-    interpolate: bool = True
+def _learn_weights(problem: Problem, region: Region, differences: NDArray[np.float64]) -> Weights:
+    """Return (F,) weights, the free ones learnt from (P, F) feature differences of pairs."""
+    free = problem.free
+    given = differences[:, ~free] @ problem.start[~free]
+    spread = region.spread[free]
+    weights = problem.start.copy()
+    weights[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
+    return weights
 
-    def optimize(self, problem: Problem, rng: np.random.Generator) -> Solution:
-        """Return the weights that rank the pairs best, or the best point on the line to them."""
-        problem, region, notes = prepare(problem)
-        start_score = problem.score(problem.start)
-        differences = self._pairs(problem, rng)
-        if not len(differences):
-            notes.append("no two candidates differ enough to learn from: start weights are kept")
-            return Solution(problem.start, start_score, start_score, tuple(notes))
-        learnt = self._learnt(problem, region, differences)
-        if self.interpolate:
-            learnt = _best_between(problem, region, learnt)
-        weights = rounded(learnt, scalable=region.scalable)
-        if defect := defect_of(weights, region):
-            notes.append(f"ranking ended where {defect}: the start weights are kept")
-            weights = problem.start
-        return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
-    def _learnt(
-        self, problem: Problem, region: Region, differences: NDArray[np.float64]
-    ) -> Weights:
-        """Return (F,) weights, the free ones learnt from (P, F) feature differences of pairs."""
-        free = problem.free
-        given = differences[:, ~free] @ problem.start[~free]
-        spread = region.spread[free]
-        weights = problem.start.copy()
-        weights[free] = spread * logistic_regression(
-            differences[:, free] * spread, given, self.precision
-        )
-        return weights
-
-    def _pairs(self, problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw P pairs; return (P, F) the better candidates' features minus the worse ones'."""
-        pool = problem.pool
-        scores = sentence_scores(pool.statistics, problem.objective)
-        pieces = []
-        for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
-            if end - begin < 2:
-                continue
-            left, right = rng.integers(begin, end, (2, self.samples))
-            gaps = scores[left] - scores[right]
-            different = np.flatnonzero(np.abs(gaps) >= self.min_difference)
-            chosen = different[np.argsort(-np.abs(gaps[different]), kind="stable")[: self.kept]]
-            better = np.where(gaps[chosen] > 0, left[chosen], right[chosen])
-            worse = np.where(gaps[chosen] > 0, right[chosen], left[chosen])
-            pieces.append(pool.features[:, better].astype(np.float64).T - pool.features[:, worse].T)
-        count = len(pool.features)
-        return np.concatenate(pieces) if pieces else np.zeros((0, count))
+def draw_pairs(problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Draw P pairs; return (P, F) the better candidates' features minus the worse ones'."""
+    pool = problem.pool
+    scores = sentence_scores(pool.statistics, problem.objective)
+    pieces = []
+    for begin, end in zip(pool.starts[:-1], pool.starts[1:], strict=True):
+        if end - begin < 2:
+            continue
+        left, right = rng.integers(begin, end, (2, _SAMPLES))
+        gaps = scores[left] - scores[right]
+        different = np.flatnonzero(np.abs(gaps) >= _MIN_DIFFERENCE)
+        chosen = different[np.argsort(-np.abs(gaps[different]), kind="stable")[:_KEPT]]
+        better = np.where(gaps[chosen] > 0, left[chosen], right[chosen])
+        worse = np.where(gaps[chosen] > 0, right[chosen], left[chosen])
+        pieces.append(pool.features[:, better].astype(np.float64).T - pool.features[:, worse].T)
+    return np.concatenate(pieces) if pieces else np.zeros((0, len(pool.features)))
 
 
 def _best_between(problem: Problem, region: Region, learnt: Weights) -> Weights:

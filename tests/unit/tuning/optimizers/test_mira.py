@@ -10,7 +10,7 @@ from moses_integration.bleu import bleu_of_sums
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
-from tuning.optimizers.mira import Mira, MiraState, learn
+from tuning.optimizers.mira import MiraState, learn, run_mira
 
 SHARES = np.array(Objective().shares)
 
@@ -85,7 +85,7 @@ def test_hope_and_fear_meet() -> None:
         [((float(quality), rng.normal()), of_quality(quality)) for quality in range(1, 11)]
         for _ in range(20)
     ]
-    solution = Mira().optimize(problem_of(pool_of(rows), [0.0, 1.0]), np.random.default_rng(1))
+    solution = run_mira(problem_of(pool_of(rows), [0.0, 1.0]), np.random.default_rng(1))
     assert solution.score > 0.99 > solution.start_score
     assert solution.weights[0] > abs(solution.weights[1])
 
@@ -94,6 +94,6 @@ def test_where_no_epoch_is_better_the_start_stays() -> None:
     """An optimal start is returned, with a note."""
     rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
     problem = problem_of(pool_of([rows]), [0.9, 0.1])
-    solution = Mira().optimize(problem, np.random.default_rng(1))
+    solution = run_mira(problem, np.random.default_rng(1))
     assert solution.weights.tolist() == [0.9, 0.1]
     assert "no epoch found better weights: the start weights are kept" in solution.notes

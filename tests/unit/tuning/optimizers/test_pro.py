@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
+from tuning.optimizers import pro
 from tuning.optimizers.optimizer import Problem
-from tuning.optimizers.pro import Pro, logistic_regression
+from tuning.optimizers.pro import draw_pairs, logistic_regression, run_pro
 
 
 def separable(sentences: int = 30) -> Problem:
@@ -27,10 +28,17 @@ def separable(sentences: int = 30) -> Problem:
     return problem_of(pool_of(rows), [-0.5, 0.1, 0.4])
 
 
+@pytest.fixture
+def without_interpolation(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Return the learnt weights themselves, not the best point on the way to them."""
+    monkeypatch.setattr(pro, "_best_between", lambda problem, region, learnt: learnt)
+
+
+@pytest.mark.usefixtures("without_interpolation")
 def test_what_separates_good_from_bad_is_learnt() -> None:
     """Signs of weights are right, noise gets little weight, and the best are chosen."""
     problem = separable()
-    solution = Pro(interpolate=False).optimize(problem, np.random.default_rng(1))
+    solution = run_pro(problem, np.random.default_rng(1))
     good, bad, noise = solution.weights
     assert good > 0 > bad
     assert abs(noise) < 0.3 * good
@@ -55,43 +63,48 @@ def test_a_regression_of_separable_pairs_is_finite() -> None:
     assert 0 < weights[0] < 10
 
 
-def test_pairs_are_the_most_different_ones() -> None:
+def test_pairs_are_the_most_different_ones(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each sentence gives at most 50 pairs, with differences of at least 0.05."""
     problem = separable(4)
     rng = np.random.default_rng(1)
-    pairs = Pro()._pairs(problem, rng)
+    pairs = draw_pairs(problem, rng)
     assert len(pairs) == 4 * 50
     # quality is twice the negative second feature, so the largest difference is 9
     assert (-2 * pairs[:, 1]).min() >= 8
-    assert len(Pro(kept=3)._pairs(problem, rng)) == 12
+    monkeypatch.setattr(pro, "_KEPT", 3)
+    assert len(draw_pairs(problem, rng)) == 12
 
 
 def test_nothing_to_learn_from_keeps_the_start() -> None:
     """If all candidates of each sentence are equally good, start weights are kept, with a note."""
     rows = [((1.0, 0.0), of_quality(5)), ((0.0, 1.0), of_quality(5))]
     problem = problem_of(pool_of([rows] * 3), [0.3, 0.7])
-    solution = Pro().optimize(problem, np.random.default_rng(1))
+    solution = run_pro(problem, np.random.default_rng(1))
     assert solution.weights.tolist() == [0.3, 0.7]
     assert any("no two candidates differ enough" in note for note in solution.notes)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_interpolation_is_never_worse_than_the_start(seed: int) -> None:
+def test_interpolation_is_never_worse_than_the_start(
+    seed: int, request: pytest.FixtureRequest
+) -> None:
     """Interpolation towards the learnt weights never scores below the start, even with noise."""
     rng = np.random.default_rng(seed)
     problem = problem_of(random_pool(rng, 20, 10, 3, whole=False), [0.5, 0.3, -0.2])
-    far = Pro(interpolate=False).optimize(problem, np.random.default_rng(seed))
-    best = Pro().optimize(problem, np.random.default_rng(seed))
+    best = run_pro(problem, np.random.default_rng(seed))
+    request.getfixturevalue("without_interpolation")
+    far = run_pro(problem, np.random.default_rng(seed))
     assert best.score >= best.start_score
     assert best.score >= far.score - 1e-12
 
 
+@pytest.mark.usefixtures("without_interpolation")
 def test_what_fixed_weights_say_is_not_learnt_again() -> None:
     """With the useful feature fixed at a large weight, other features get little weight."""
     problem = separable()
     fixed = dataclasses.replace(
         problem, start=np.array([50.0, 0.1, 0.4]), free=np.array([False, True, True])
     )
-    solution = Pro(interpolate=False).optimize(fixed, np.random.default_rng(1))
+    solution = run_pro(fixed, np.random.default_rng(1))
     assert solution.weights[0] == 50.0
     assert np.abs(solution.weights[1:]).max() < 1
