@@ -17,14 +17,13 @@ from pathlib import Path
 from typing import IO
 
 from moses_integration.ini.edits import refuse_in_moses
-from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import (
     CorpusError,
     MissingDependencyError,
     NBestError,
     PhrasescoreError,
-    SettingsError,
 )
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file
@@ -182,10 +181,8 @@ def copy_text(lines: Sequence[bytes], path: Path) -> None:
     """Write text with a line feed after every line; Moses drops a last line without one.
 
     Raises:
-        SettingsError: There are no lines, or the folder cannot be written.
+        SettingsError: The folder cannot be written.
     """
-    if not lines:
-        raise SettingsError("there is no text to translate", path=path)
     with open_output(path) as stream:
         stream.writelines(line + b"\n" for line in lines)
 
@@ -230,11 +227,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     expected = {each.name: each.components for each in features if any(each.tuneable)}
     if list(found.items()) != list(expected.items()):
         raise DecoderError(
-            f"Moses has the features {_listed(found)}, expected {_listed(expected)}",
+            f"Moses has the features {listed_sizes(found)}, expected {listed_sizes(expected)}",
             path=path,
             remedy="use a version of Moses from 2017 or later",
         )
-
-
-def _listed(sizes: Mapping[str, int]) -> str:
-    return " ".join(f"{name}({size})" for name, size in sizes.items())

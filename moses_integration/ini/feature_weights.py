@@ -255,6 +255,15 @@ def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: 
         )
 
 
+def listed_sizes(sizes: Mapping[str, int]) -> str:
+    """Return features and their numbers of values for a message.
+
+    >>> listed_sizes({"LM0": 1, "TranslationModel0": 4})
+    'LM0(1) TranslationModel0(4)'
+    """
+    return " ".join(f"{name}({size})" for name, size in sizes.items())
+
+
 def has_tuned_weights(ini: MosesIni) -> bool:
     """Guess whether weights are tuned: before tuning, scores of a table have equal weights."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)

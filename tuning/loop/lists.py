@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, bleu_of_sums
-from moses_integration.ini.feature_weights import FeatureLayout
+from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
@@ -124,12 +124,9 @@ def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: 
         NBestError: The features differ or have another order.
     """
     if list(found.items()) != list(expected.items()):
-        here, wanted = (
-            " ".join(f"{name}({size})" for name, size in sizes.items())
-            for sizes in (found, expected)
-        )
         raise NBestError(
-            f"the list has the features {here} (number of values); expected {wanted}",
+            f"the list has the features {listed_sizes(found)} (number of values); expected "
+            f"{listed_sizes(expected)}",
             path=path,
             line=1,
             remedy="decode with this moses.ini; lists omit what tuneable=false and "
