@@ -19,7 +19,6 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
-from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
@@ -47,7 +46,7 @@ class Reranking:
         source: The source text of the list, to check that no sentence is missing.
 
     Raises:
-        SettingsError: Neither weights nor risk are given, or both inputs are standard input.
+        SettingsError: Neither weights nor risk are given.
     """
 
     nbest: str
@@ -61,11 +60,6 @@ class Reranking:
             raise SettingsError(
                 "the command does not say how to choose",
                 remedy="give --weights FILE, --minimum-bayes-risk, or both",
-            )
-        if self.nbest == self.source == STANDARD_STREAM:
-            raise SettingsError(
-                "the list and its source would both come from standard input",
-                remedy="give one of them as a file",
             )
 
 

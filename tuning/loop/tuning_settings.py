@@ -6,9 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.runs.identity import provenance, sha256_of
 from tuning.optimizers.optimizer_settings import OptimizationSettings
 
@@ -100,7 +99,4 @@ class RiskSettings:
     """
 
     size: int = 200
-    scale: Annotated[float, Between(0, 1e6)] = 1.0
-
-    def __post_init__(self) -> None:
-        check_bounds(self, "mbr-")
+    scale: float = 1.0
