@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +13,6 @@ from phrasescore.errors import SettingsError, counted
 
 if TYPE_CHECKING:
     from moses_integration.nbest.rescoring import NBestModel
-    from phrasescore.model.kinds import Kind
 
 
 class NBestOptions(Computing):
@@ -105,32 +103,20 @@ def nbest(options: NBestOptions) -> None:
 
 
 def _load(options: NBestOptions) -> list[NBestModel]:
+    from moses_integration.ini.edits import next_name
     from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
     from phrasescore.scoring.block_scoring import ScoringModel
     from phrasescore.scoring.shared_scorer import SharedScorer
 
-    folders = options.models
-    names = options.names[: len(folders)]
     options.use_threads()
-    loaded = [load_model(folder) for folder in folders]
-    kinds = [kind_named(each.model.settings.kind) for each in loaded]
+    loaded = [load_model(folder) for folder in options.models]
+    names = list(options.names[: len(loaded)])
+    if not names:
+        for each in loaded:
+            names.append(next_name(names, kind_named(each.settings.kind).feature))
     return [
-        NBestModel(
-            name,
-            ScoringModel(folder, each, SharedScorer(each.model, options.device)),
-            each.model.settings.factor,
-            of_sentences=kind.of_sentences,
-            reads_source=kind.reads_source,
-        )
-        for name, folder, each, kind in zip(
-            names or _default_names(kinds), folders, loaded, kinds, strict=True
-        )
+        NBestModel(name, ScoringModel(folder, each, SharedScorer(each.model, options.device)))
+        for name, folder, each in zip(names, options.models, loaded, strict=True)
     ]
-
-
-def _default_names(kinds: Sequence[Kind]) -> list[str]:
-    """Return the feature names of models, numbered from 0 within each kind."""
-    features = [kind.feature for kind in kinds]
-    return [f"{name}{features[:at].count(name)}" for at, name in enumerate(features)]

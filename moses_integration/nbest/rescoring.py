@@ -30,6 +30,7 @@ from moses_integration.nbest.format import (
 )
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import NBestError, SettingsError, counted
+from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
@@ -69,19 +70,23 @@ class NBestModel:
     Args:
         name: The name of the feature in the list.
         model: The model, of either direction.
-        factor: The index of the factor that the model reads in factored words.
-        of_sentences: Whether the model scores whole translations; otherwise it scores phrases.
-        reads_source: Whether the model reads the source text.
     """
 
     name: str
     model: ScoringModel
-    factor: int = 0
-    of_sentences: bool = False
-    reads_source: bool = True
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+
+    @property
+    def factor(self) -> int:
+        """The index of the factor that the model reads in factored words."""
+        return self.model.loaded.settings.factor
+
+    @cached_property
+    def kind(self) -> Kind:
+        """The kind of the model, which scores whole translations or phrases."""
+        return kind_named(self.model.loaded.settings.kind)
 
     def ln_p(self, pairs: Sequence[PhrasePair]) -> NDArray[np.float64]:
         """Return ln p of pairs of texts, ``(N,)``.
@@ -329,7 +334,7 @@ def _check(
         if names.count(name) > 1:
             raise SettingsError(f"two features have the name {name}", remedy="give each its --name")
     for model in models:
-        if source is None and model.reads_source:
+        if source is None and model.kind.reads_source:
             raise SettingsError(
                 f"the model {model.model.name} reads a source, but none is given",
                 remedy="name the text that the list translates with --source",
@@ -340,7 +345,7 @@ def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes,
     """Warn if a model knows few words of the source text, which may be the wrong file."""
     words = [word for sentence in source for word in sentence]
     for model in models:
-        if model.reads_source:
+        if model.kind.reads_source:
             is_unknown = model.encoded(words, "source").tokens == UNK_ID
             share = float(is_unknown.mean()) if len(is_unknown) else 0.0
             if warning := unknown_warning(share):
@@ -392,7 +397,7 @@ class _Rescorer:
         columns = []
         scored = translations = copied = 0
         for model in self.models:
-            if model.of_sentences:
+            if model.kind.of_sentences:
                 found, translations = ln_p_of_sentences(model, candidates)
             else:
                 found, scored, copied = ln_p_of_phrases(model, candidates, self.table_words)
@@ -412,7 +417,7 @@ class _Rescorer:
         source = self._source(columns[0].strip(b" "))
         words = words_of(without_marks(columns[1]))
         phrases = []
-        if not all(model.of_sentences for model in self.models):
+        if not all(model.kind.of_sentences for model in self.models):
             segmentation, _ = extra_columns(columns[4:6])
             phrases = phrase_pairs(words_of(columns[1]), segmentation, source)
         return Candidate(source, tuple(words), tuple(phrases))

@@ -67,9 +67,17 @@ def save_random_model(
 
 
 def words_alone(
-    source: Vocabulary, target: Vocabulary, direction: Direction, digest: str = ""
+    source: Vocabulary,
+    target: Vocabulary,
+    direction: Direction,
+    digest: str = "",
+    kind: str = "rnn-encoder-decoder",
 ) -> LoadedModel:
-    """Return a phrase model with vocabularies but without weights."""
-    sizes = {"source_vocabulary": len(source), "target_vocabulary": len(target)}
-    settings = read_settings({**sizes, "direction": direction}, where="a test")
+    """Return a model with vocabularies but without weights; by default, a phrase model."""
+    reads_source = kind_named(kind).reads_source
+    sizes = {
+        "source_vocabulary": len(source) if reads_source else 0,
+        "target_vocabulary": len(target),
+    }
+    settings = read_settings({**sizes, "direction": direction, "kind": kind}, where="a test")
     return LoadedModel(settings, source, target, {}, digest, Path(digest or "model"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gzip
 import itertools
 from pathlib import Path
@@ -57,11 +56,12 @@ def model_of(
     values: dict[tuple[bytes, bytes], float],
     name: str = "PhraseModel0",
     direction: Direction = "source-target",
+    kind: str = "rnn-encoder-decoder",
 ) -> NBestModel:
     if direction == "target-source":
         values = {(target, source): value for (source, target), value in values.items()}
     scorer = LookedUp(values)
-    loaded = words_alone(scorer.source, scorer.target, direction)
+    loaded = words_alone(scorer.source, scorer.target, direction, kind=kind)
     return NBestModel(name, ScoringModel("looked up", loaded, scorer))
 
 
@@ -270,8 +270,8 @@ LIST = (
 
 def test_whole_translations(tmp_path: Path) -> None:
     """Lists without segmentation can be scored; nothing is floored; marks are not words."""
-    there = dataclasses.replace(model_of(SENTENCES, "There"), of_sentences=True)
-    back = dataclasses.replace(model_of(SENTENCES, "Back", "target-source"), of_sentences=True)
+    there = model_of(SENTENCES, "There", kind="rnn-search")
+    back = model_of(SENTENCES, "Back", "target-source", kind="rnn-search")
     text = rescored(tmp_path, LIST, there, back, source=SOURCE + b"a dog\n")
     values = [line.split(b"|||")[2].split() for line in text.splitlines()]
     assert [line[3] for line in values] == [b"-2.5", b"-700.25", b"-2.5", b"-9"]
@@ -282,7 +282,7 @@ def test_whole_translations(tmp_path: Path) -> None:
 
 def test_models_of_both_sorts_in_one_pass(tmp_path: Path) -> None:
     """If any model needs phrases, a list without segmentation is an error for this model."""
-    whole = dataclasses.replace(model_of(SENTENCES, "Whole"), of_sentences=True)
+    whole = model_of(SENTENCES, "Whole", kind="rnn-search")
     text = rescored(tmp_path, LINE, whole, model_of(VALUES))
     assert b" T0= -1 -2 Whole= -2.5 PhraseModel0= -1.75 |||" in text
     with pytest.raises(NBestError, match=r"list:1: the list does not say which phrases"):
@@ -293,17 +293,17 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
     """A language model scores words alone, and does not look up sentence numbers."""
     (tmp_path / "list").write_bytes(LIST)
     words = {(b"", target): value for (_, target), value in SENTENCES.items()}
-    model = dataclasses.replace(model_of(words), of_sentences=True, reads_source=False)
+    model = model_of(words, kind="rnn-lm")
     counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
     assert (counts.lines, counts.translations, counts.pairs) == (4, 3, 0)
-    reading = dataclasses.replace(model, reads_source=True)
+    reading = model_of(SENTENCES, kind="rnn-search")
     with pytest.raises(SettingsError, match=r"reads a source, but none is given.*--source"):
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
 
 
 def test_a_sentence_that_the_source_does_not_have(tmp_path: Path) -> None:
     """The error names the line of the list and the number of source sentences."""
-    whole = dataclasses.replace(model_of(SENTENCES), of_sentences=True)
+    whole = model_of(SENTENCES, kind="rnn-search")
     with pytest.raises(NBestError, match=r"list:4: sentence '1', but the source has 1 \(from 0\)"):
         rescored(tmp_path, LIST, whole)
 
@@ -322,7 +322,7 @@ def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) 
         folder = save_random_model(tmp_path / name, *words, direction, kind="search")
         loaded = load_model(folder)
         scoring = ScoringModel(name, loaded, SharedScorer(loaded.model, "cpu"))
-        models.append(NBestModel(name, scoring, of_sentences=True))
+        models.append(NBestModel(name, scoring))
     rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "out", models)
     found = [entry.features for entry in read_nbest(tmp_path / "out")]
     for model in models:
