@@ -108,7 +108,10 @@ def translate(options: TranslateOptions) -> None:
         models.must_align("--alignments")
     translator, request = _translator(options, models)
     outputs = _forms(options)
-    click.echo(_direction(models), err=True)
+    read, written = models.first.direction.split("-")
+    click.echo(
+        f"translating from the {read} into the {written} language of the training data", err=True
+    )
     with resumable([options.input], [name for name, _ in outputs]):
         report = translate_text(
             options.input, outputs, translator, request, options.max_sentence_length
@@ -179,10 +182,3 @@ def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
     if options.alignments is not None:
         forms.append((options.alignments, alignment_line))
     return forms
-
-
-def _direction(models: SentenceModels) -> str:
-    sides = ["source", "target"]
-    if models.first.direction == "target-source":
-        sides.reverse()
-    return f"translating from the {sides[0]} into the {sides[1]} language of the training data"

@@ -247,18 +247,14 @@ def check_phrase_models(
 ) -> None:
     """Check every model folder, and look up the words of the texts in the model's vocabularies."""
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import kind_named
 
     for folder in folders:
         with found.collecting(folder):
-            model = load_model(folder)
-            read, predicted = model.source_vocabulary, model.target_vocabulary
-            if model.direction == "target-source":
-                read, predicted = predicted, read
-            owner = f"the model {folder}"
-            if kind_named(model.model.settings.kind).reads_source:
-                _check_words(found, [source], read.knows, owner)
-            _check_words(found, references, predicted.knows, owner)
+            vocabularies = load_model(folder).sides
+            if "source" in vocabularies:
+                _check_words(found, [source], vocabularies["source"].knows, f"the model {folder}")
+            if "target" in vocabularies:
+                _check_words(found, references, vocabularies["target"].knows, f"the model {folder}")
 
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:
