@@ -19,7 +19,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
@@ -242,16 +242,12 @@ class MosesIni:
         """
         ini = self
         for name, values in weights.items():
-            ini = ini._with_weights_of(name, tuple(values))
+            if (number := ini.weight_line(name)) is None:
+                added = f"{name}= " + " ".join(map(format_weight, values))
+                ini = ini.with_added_value("weight", added)
+            else:
+                ini = ini._with_line(number, partial(_with_weights, weights=values))
         return ini
-
-    def _with_weights_of(self, name: str, values: tuple[float, ...]) -> MosesIni:
-        assert values, "a weight line has at least one weight"
-        number = self.weight_line(name)
-        if number is not None:
-            return self._with_line(number, lambda line: _with_weights(line, values))
-        added = f"{name}= " + " ".join(map(format_weight, values))
-        return self.with_added_value("weight", added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
         """Return the file without the lines that have these 1-based numbers."""
