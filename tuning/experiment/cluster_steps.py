@@ -15,7 +15,7 @@ from pathlib import Path
 
 from phrasescore.cluster.cluster import Cluster, LostWorkerError, Task, cancellation_check, own_name
 from phrasescore.errors import ClusterError, InterruptedWorkError, ResumeError
-from tuning.experiment.plan import Command, CommandStep
+from tuning.experiment.plan import CommandStep
 from tuning.experiment.runner import run_command
 
 _LOOK = 0.5  # seconds between two checks for free workers and new files
@@ -57,7 +57,7 @@ class ClusterSteps:
         locked_until = 0.0
         while True:
             try:
-                status = self._run_somewhere(step.name, step.work, folder, log)
+                status = self._run_somewhere(step, folder, log)
             except LostWorkerError as error:
                 self._say(f"{step.name}: {error.problem}; running it on another worker")
                 locked_until = time.monotonic() + _LOCKED
@@ -71,9 +71,9 @@ class ClusterSteps:
             self._wait(lambda: all(path.exists() for path in outputs), _SEEN)
         return status
 
-    def _run_somewhere(self, step: str, command: Command, folder: Path, log: Path) -> int:
+    def _run_somewhere(self, step: CommandStep, folder: Path, log: Path) -> int:
         worker = self._free_worker()
-        task = self._cluster.start(run_on_worker, step, command, folder, log, worker=worker)
+        task = self._cluster.start(run_on_worker, step, folder, log, worker=worker)
         try:
             with self._choosing:
                 self._running.add(task)
@@ -117,7 +117,7 @@ class ClusterSteps:
                 task.cancel()
 
 
-def run_on_worker(step: str, command: Command, folder: Path, log: Path) -> int:
+def run_on_worker(step: CommandStep, folder: Path, log: Path) -> int:
     """Run a step's command on this worker; end the command if its task is cancelled.
 
     Raises:
@@ -132,4 +132,4 @@ def run_on_worker(step: str, command: Command, folder: Path, log: Path) -> int:
                 remedy="put it on a file system that all workers share, under one name",
             )
     is_cancelled = cancellation_check()
-    return run_command(step, command, folder, log, lambda: int(is_cancelled()))
+    return run_command(step, folder, log, lambda: int(is_cancelled()))

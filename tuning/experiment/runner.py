@@ -18,7 +18,7 @@ from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.processes import phrasescore_command
 from phrasescore.runs.steps import Steps
-from tuning.experiment.plan import PROGRAM, Command, CommandStep
+from tuning.experiment.plan import PROGRAM, CommandStep
 
 _LAST_LINES = 8
 _MAX_STEPS = 1000  # steps at a time, on this machine or a cluster
@@ -50,14 +50,11 @@ class StepPlace(Protocol):
         ...
 
 
-def run_command(
-    step: str, command: Command, folder: Path, log: Path, stops: Callable[[], int]
-) -> int:
-    """Run a command on this machine to its end, and return its exit status.
+def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], int]) -> int:
+    """Run a step's command on this machine to its end, and return its exit status.
 
     Args:
-        step: The name of the step.
-        command: The command; its standard output is written to a hidden ``.part`` file.
+        step: The step; the command's standard output is written to a hidden ``.part`` file.
         folder: The current directory.
         log: The file for standard error, and for standard output if the command names none.
         stops: Returns the number of requests to stop so far; each request sends the next stronger
@@ -66,12 +63,11 @@ def run_command(
     Raises:
         PhrasescoreError: The command could not be started.
     """
-    words = command.words
+    words, output = step.work.words, step.work.standard_output
     with contextlib.ExitStack() as stack:
         said = printed = stack.enter_context(own_file(log, os.O_APPEND))
-        if command.standard_output is not None:
-            part = hidden(command.standard_output, "part")
-            printed = stack.enter_context(own_file(part, os.O_TRUNC))
+        if output is not None:
+            printed = stack.enter_context(own_file(hidden(output, "part"), os.O_TRUNC))
         try:
             process = processes.start(
                 phrasescore_command(words[1:]) if words[0] == PROGRAM else words,
@@ -83,7 +79,7 @@ def run_command(
             )
         except OSError as error:
             raise PhrasescoreError(
-                f"the step {step} could not be started ({error.strerror})", path=words[0]
+                f"the step {step.name} could not be started ({error.strerror})", path=words[0]
             ) from None
     signals, sent, until = iter(_SIGNALS), 0, 0.0
     while process.poll() is None:
@@ -124,7 +120,7 @@ class LocalSteps:
         try:
             if self._stops:
                 raise InterruptedWorkError("interrupted")
-            return run_command(step.name, step.work, folder, log, lambda: self._stops)
+            return run_command(step, folder, log, lambda: self._stops)
         finally:
             self._running.discard(step.name)
 

@@ -241,7 +241,10 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
                 if (twice := _given_twice(command, context, arguments)) is not None:
                     raise SettingsError(f"the experiment sets {twice} itself, so the file must not")
                 if name == "train":
-                    _check_training(context)
+                    from phrasescore.commands.train import settings_of
+
+                    # refuses options that the kind of model lacks, or that contradict each other
+                    settings_of(**context.params)
         except click.exceptions.Exit:
             raise _refused(step, where, "its options contain --help") from None
         except click.ClickException as error:
@@ -265,13 +268,6 @@ def _given_twice(
                 return name
         seen.add(parameter)
     return None
-
-
-def _check_training(context: click.Context) -> None:
-    """Refuse options that the kind of model does not have, or that contradict each other."""
-    from phrasescore.commands.train import settings_of
-
-    settings_of(**context.params)
 
 
 def _refused(step: CommandStep, where: str, why: str) -> SettingsError:

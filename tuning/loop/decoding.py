@@ -35,7 +35,7 @@ from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import FilteredTable
 from phrasescore.table.input_files import open_input, read_lines
-from phrasescore.table.phrase_table import PIPES, phrase_tokens
+from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words
 from tuning.loop.tuning_settings import TuningSettings
 
@@ -44,6 +44,11 @@ if TYPE_CHECKING:
     from moses_integration.decoder.loaded_input import LoadedInput
 
 _BLANKS = b" \t\r"
+# side of the dev set -> what knows its words, and what happens to unknown words
+_OWNERS: dict[Side, tuple[str, str]] = {
+    "source": ("the phrase table", "they are copied as they are"),
+    "target": ("the target side of the phrase table", "no translation has them"),
+}
 Say = Callable[[str], None]
 
 
@@ -187,22 +192,20 @@ def check_dev_set(
     whole_tables = _text_tables(ini)
     if not whole_tables:
         return
-    sources: set[bytes] = set()  # words that are a phrase by themselves
-    targets: set[bytes] = set()
+    # of the source side, only words that are a phrase by themselves
+    words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
     for path in _text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
-                sources.update(phrase if len(phrase) == 1 else ())
-                targets.update(target)
+                words_of["source"].update(phrase if len(phrase) == 1 else ())
+                words_of["target"].update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
     spellings = first_words(whole_tables[0])
     for number, text in enumerate((source, *references)):
-        known, other = _surfaces(targets), _surfaces(spellings["target"])
-        owner, effect = "the target side of the phrase table", "no translation has them"
-        if number == 0:
-            known, other = _surfaces(sources), _surfaces(spellings["source"])
-            owner, effect = "the phrase table", "they are copied as they are"
+        side: Side = "target" if number else "source"
+        known, other = _surfaces(words_of[side]), _surfaces(spellings[side])
+        owner, effect = _OWNERS[side]
         words, found = TextWords(Text.read(text).tokens(), str(text)), Diagnosis()
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
