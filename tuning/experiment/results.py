@@ -1,4 +1,4 @@
-"""Keeps the BLEU statistics of an experiment's runs, across calls, and computes the table's scores.
+"""Keeps the BLEU statistics of an experiment's runs, across calls.
 
 ``results.json`` has the statistics of all runs but no text, so a table can be made without the
 translations. The statistics of a translation are lines of numbers separated by spaces, one number
@@ -14,9 +14,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -27,22 +26,12 @@ from moses_integration.bleu import ORDERS, References, bleu_of_sums, statistics_
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import differences, machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.results import (
-    ComparedSystem,
-    ComparisonRecord,
-    ExperimentPart,
-    ExperimentRecord,
-    ExperimentRow,
-    Record,
-    parse_record,
-)
+from phrasescore.runs.results import Record, parse_record
 from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, ExperimentSystem, ExperimentText
 from tuning.experiment.plan import Plan, Run
 from tuning.loop.weights import read_weights_file
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.significance import compare_statistics
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
@@ -405,103 +394,3 @@ def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, st
 
 def _of_seed(seed: int | None) -> str:
     return f" of seed {seed}"
-
-
-@dataclass(frozen=True)
-class _Comparisons:
-    """Compares the systems of an experiment, which have translated the texts in some runs."""
-
-    plan: Plan
-    runs: Mapping[str, Sequence[SystemRun]]
-    texts: Mapping[str, KeptText]
-
-    def translated(self, name: str, text: str) -> list[SystemRun]:
-        """Return the runs of a system that have translated a text."""
-        return [run for run in self.runs.get(name, ()) if text in run.texts]
-
-    def compared(self, name: str, other: str, text: str) -> ComparedSystem:
-        """Compare a system with another system's runs of the same seeds; with all, if none is."""
-        own = self.translated(name, text)
-        first = self.translated(other, text) if other != name else []
-        seeds = {run.seed for run in own}
-        same = [run for run in first if run.seed in seeds]
-        return _compared(
-            name,
-            tuple(run.texts[text] for run in own),
-            tuple(run.texts[text] for run in same or first),
-            self.texts[text].reference_lengths,
-        )
-
-    def record(self, text: ExperimentText) -> ComparisonRecord:
-        """Compare the first system with every system that has translated a text."""
-        plan, files = self.plan, dict[str, tuple[str, ...]]()
-        for system in plan.settings.systems:
-            if own := self.translated(system.name, text.name):
-                paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
-                files[system.name] = tuple(map(str, paths))
-        first = plan.settings.systems[0].name
-        return ComparisonRecord(
-            source=str(plan.data(text.source)),
-            references=(str(plan.data(text.reference)),),
-            sentences=len(self.texts[text.name].reference_lengths.split()) if files else 0,
-            signatures={},
-            trials=TRIALS,
-            seed=TEST_SEED,
-            files=files,
-            metrics={"bleu": tuple(self.compared(name, first, text.name) for name in files)},
-            notes=(),
-        )
-
-
-def experiment_record(
-    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
-) -> ExperimentRecord:
-    """Compute all numbers of the table: compare each system with the first one on each text.
-
-    Args:
-        plan: The plan of the experiment.
-        runs: The runs of each system that has runs, by its name.
-        texts: The texts by name.
-    """
-    settings, comparisons = plan.settings, _Comparisons(plan, runs, texts)
-    return ExperimentRecord(
-        name=settings.name,
-        settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
-        systems=tuple(
-            ExperimentRow(
-                system.name,
-                system.not_run,
-                len(plan.runs(system)),
-                tuple(run.seed for run in runs.get(system.name, ()) if run.seed is not None),
-            )
-            for system in settings.systems
-        ),
-        texts={text.name: comparisons.record(text) for text in plan.texts},
-        provenance=provenance(inputs=[settings.file]),
-        parts=tuple(
-            ExperimentPart(
-                part,
-                system.name,
-                without,
-                {
-                    text.name: comparisons.compared(system.name, without, text.name)
-                    for text in plan.texts
-                    if comparisons.translated(system.name, text.name)
-                    and comparisons.translated(without, text.name)
-                },
-            )
-            for system in settings.systems
-            for part, without in system.parts.items()
-        ),
-    )
-
-
-# cached, because the table is recomputed after each run although most rows are unchanged
-@cache
-def _compared(
-    name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
-) -> ComparedSystem:
-    """Return the BLEU of a system's runs, and the gain over ``first`` if ``first`` has runs."""
-    systems = {"": first, name: runs} if first else {name: runs}
-    rows = {key: np.stack([run.matrix(lengths) for run in each]) for key, each in systems.items()}
-    return compare_statistics("bleu", rows)[-1]

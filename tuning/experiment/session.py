@@ -27,9 +27,9 @@ from phrasescore.runs.results import RESULT, ExperimentRecord
 from tuning.experiment.experiment_file import kind_problems
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
-from tuning.experiment.results import KEPT, ResultsKeeper, experiment_record
+from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say, StepPlace
-from tuning.experiment.table import markdown
+from tuning.experiment.table import experiment_record, markdown
 
 _NOT_IN_MOSES = (
     "real Moses cannot use a neural language model while it decodes; use the embedded decoder, or "

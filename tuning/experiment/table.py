@@ -1,16 +1,138 @@
-"""Formats the table of an experiment, with explanatory notes, as Markdown."""
+"""Computes the table of an experiment from the statistics of its runs, and formats the table."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import dataclasses
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
 
-from phrasescore.runs.results import ComparedSystem, ExperimentRecord, ExperimentRow
-from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentSystem
+import numpy as np
+
+from phrasescore.runs.identity import provenance
+from phrasescore.runs.results import (
+    ComparedSystem,
+    ComparisonRecord,
+    ExperimentPart,
+    ExperimentRecord,
+    ExperimentRow,
+)
+from tuning.experiment.experiment_settings import (
+    DEV,
+    ExperimentSettings,
+    ExperimentSystem,
+    ExperimentText,
+)
+from tuning.experiment.plan import Plan, Run
+from tuning.experiment.results import KeptText, SystemRun, TextStatistics
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.score_tables import ScoreTable, points, shown_p
+from tuning.metrics.significance import compare_statistics
 
 _NOTHING = "–"
 # settings of a row that the notes list if they are not empty
 _SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
+
+
+@dataclass(frozen=True)
+class _Comparisons:
+    """Compares the systems of an experiment, which have translated the texts in some runs."""
+
+    plan: Plan
+    runs: Mapping[str, Sequence[SystemRun]]
+    texts: Mapping[str, KeptText]
+
+    def translated(self, name: str, text: str) -> list[SystemRun]:
+        """Return the runs of a system that have translated a text."""
+        return [run for run in self.runs.get(name, ()) if text in run.texts]
+
+    def compared(self, name: str, other: str, text: str) -> ComparedSystem:
+        """Compare a system with another system's runs of the same seeds; with all, if none is."""
+        own = self.translated(name, text)
+        first = self.translated(other, text) if other != name else []
+        seeds = {run.seed for run in own}
+        same = [run for run in first if run.seed in seeds]
+        return _compared(
+            name,
+            tuple(run.texts[text] for run in own),
+            tuple(run.texts[text] for run in same or first),
+            self.texts[text].reference_lengths,
+        )
+
+    def record(self, text: ExperimentText) -> ComparisonRecord:
+        """Compare the first system with every system that has translated a text."""
+        plan, files = self.plan, dict[str, tuple[str, ...]]()
+        for system in plan.settings.systems:
+            if own := self.translated(system.name, text.name):
+                paths = (Run(plan, system, run.seed).translation(text.name) for run in own)
+                files[system.name] = tuple(map(str, paths))
+        first = plan.settings.systems[0].name
+        return ComparisonRecord(
+            source=str(plan.data(text.source)),
+            references=(str(plan.data(text.reference)),),
+            sentences=len(self.texts[text.name].reference_lengths.split()) if files else 0,
+            signatures={},
+            trials=TRIALS,
+            seed=TEST_SEED,
+            files=files,
+            metrics={"bleu": tuple(self.compared(name, first, text.name) for name in files)},
+            notes=(),
+        )
+
+
+def experiment_record(
+    plan: Plan, runs: Mapping[str, Sequence[SystemRun]], texts: Mapping[str, KeptText]
+) -> ExperimentRecord:
+    """Compute all numbers of the table: compare each system with the first one on each text.
+
+    Args:
+        plan: The plan of the experiment.
+        runs: The runs of each system that has runs, by its name.
+        texts: The texts by name.
+    """
+    settings, comparisons = plan.settings, _Comparisons(plan, runs, texts)
+    return ExperimentRecord(
+        name=settings.name,
+        settings=json.loads(json.dumps(dataclasses.asdict(settings), default=str)),
+        systems=tuple(
+            ExperimentRow(
+                system.name,
+                system.not_run,
+                len(plan.runs(system)),
+                tuple(run.seed for run in runs.get(system.name, ()) if run.seed is not None),
+            )
+            for system in settings.systems
+        ),
+        texts={text.name: comparisons.record(text) for text in plan.texts},
+        provenance=provenance(inputs=[settings.file]),
+        parts=tuple(
+            ExperimentPart(
+                part,
+                system.name,
+                without,
+                {
+                    text.name: comparisons.compared(system.name, without, text.name)
+                    for text in plan.texts
+                    if comparisons.translated(system.name, text.name)
+                    and comparisons.translated(without, text.name)
+                },
+            )
+            for system in settings.systems
+            for part, without in system.parts.items()
+        ),
+    )
+
+
+# cached, because the table is recomputed after each run although most rows are unchanged
+@cache
+def _compared(
+    name: str, runs: tuple[TextStatistics, ...], first: tuple[TextStatistics, ...], lengths: str
+) -> ComparedSystem:
+    """Return the BLEU of a system's runs, and the gain over ``first`` if ``first`` has runs."""
+    systems = {"": first, name: runs} if first else {name: runs}
+    rows = {key: np.stack([run.matrix(lengths) for run in each]) for key, each in systems.items()}
+    return compare_statistics("bleu", rows)[-1]
 
 
 def markdown(

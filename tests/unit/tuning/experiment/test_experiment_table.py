@@ -20,8 +20,8 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import KeptText, SystemRun, TextStatistics, experiment_record
-from tuning.experiment.table import markdown
+from tuning.experiment.results import KeptText, SystemRun, TextStatistics
+from tuning.experiment.table import experiment_record, markdown
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 

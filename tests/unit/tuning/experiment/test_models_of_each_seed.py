@@ -20,9 +20,9 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
 )
 from tuning.experiment.plan import Plan
-from tuning.experiment.results import KEPT, ResultsKeeper, experiment_record
+from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.session import planned
-from tuning.experiment.table import markdown
+from tuning.experiment.table import experiment_record, markdown
 
 INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")
