@@ -209,8 +209,6 @@ class FeatureLayout:
         self, vector: Sequence[float] | NDArray[np.floating]
     ) -> dict[str, tuple[float, ...]]:
         """Split a vector of ``size`` values by feature, as the inverse of ``flatten``."""
-        if len(vector) != self.size:
-            raise ValueError(f"{len(vector)} values for {self.size} components")
         return {name: tuple(map(float, vector[part])) for name, part in self.slices.items()}
 
     def read_weights(self, ini: MosesIni) -> dict[str, tuple[float, ...]]:

@@ -29,7 +29,7 @@ class Problem:
     """An optimisation problem: find weights whose best candidates score as high as possible.
 
     Args:
-        pool: The candidates of S sentences, with F features.
+        pool: The candidates of S sentences, at least one, with F features.
         objective: The score to maximise.
         start: (F,) the start weights.
         free: (F,) whether each weight may change.
@@ -138,14 +138,10 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
         The problem with fewer free weights, the region to search, and notes for the user.
 
     Raises:
-        NBestError: There are no candidates, or all candidates of each sentence are equal.
+        NBestError: All candidates of each sentence are equal.
         SettingsError: A start weight is not finite, or all weights are fixed.
     """
     _check_start(problem)
-    if not len(problem.pool.statistics):
-        raise NBestError(
-            "there are no candidate translations", remedy="read the decoder's messages"
-        )
     deviation = spreads(problem.pool)
     size = np.abs(problem.pool.features).max(1).astype(np.float64)
     constant = deviation <= 1e-7 * size

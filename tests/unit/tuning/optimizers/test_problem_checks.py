@@ -10,7 +10,6 @@ import pytest
 
 from phrasescore.errors import NBestError, SettingsError
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
-from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.mert import run_mert
 from tuning.optimizers.mira import run_mira
 from tuning.optimizers.optimizer import Optimizer, Problem, defect_of, prepare, spreads
@@ -114,10 +113,7 @@ def test_empty_hypotheses_are_survived(optimizer: Optimizer) -> None:
 
 @every_optimizer
 def test_nothing_to_choose_from(optimizer: Optimizer) -> None:
-    """Problems without candidates or without differences are refused with a remedy."""
-    empty = problem_of(CandidatePool(3, 2, 9).arrays, [1.0, 1.0])
-    with pytest.raises(NBestError, match=r"no candidate translations\. Read the decoder"):
-        optimizer(empty, np.random.default_rng(1))
+    """Problems without differences are refused."""
     single = problem_of(pool_of([[((1.0, 2.0), of_quality(5))]] * 3), [1.0, 1.0])
     with pytest.raises(NBestError, match="no two candidates of a sentence differ in any feature"):
         optimizer(single, np.random.default_rng(1))
