@@ -7,7 +7,7 @@ is computed from these phrases by its definition.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -20,7 +20,6 @@ from moses_integration.decoder.features.neural import (
 )
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
-from moses_integration.ini.feature_weights import listed_sizes
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
@@ -37,14 +36,12 @@ class ListComparison:
 
     Args:
         tolerance: Differences up to this size are not counted.
-        lines: The number of lines compared.
         beyond: The number of lines with a difference above the tolerance.
         largest: The largest difference of each feature and of the total, with its line; the
             difference is infinite if a value is not a number.
     """
 
     tolerance: float
-    lines: int = 0
     beyond: int = 0
     largest: dict[str, tuple[float, int]] = field(default_factory=dict)
 
@@ -57,14 +54,9 @@ class ListComparison:
         found, expected = (
             {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)
         )
-        sizes = [
-            {name: len(values) for name, values in sorted(each.items())}
-            for each in (found, expected)
-        ]
-        if sizes[0] != sizes[1]:
+        if (layouts := [_sizes(found), _sizes(expected)])[0] != layouts[1]:
             raise NBestError(
-                f"the list has the features {listed_sizes(sizes[0])}, and the system "
-                f"{listed_sizes(sizes[1])}",
+                f"the list has the features {layouts[0]}, and the system {layouts[1]}",
                 remedy=_OTHER_SYSTEM,
             )
         off = 0.0
@@ -74,8 +66,11 @@ class ListComparison:
             if size >= self.largest.get(name, (0.0, 0))[0]:
                 self.largest[name] = size, line
             off = max(off, size)
-        self.lines += 1
         self.beyond += off > self.tolerance
+
+
+def _sizes(features: Mapping[str, Sequence[float]]) -> str:
+    return " ".join(f"{name}({len(values)})" for name, values in sorted(features.items()))
 
 
 class ForcedScorer:
