@@ -115,25 +115,23 @@ def _sentence(text: bytes) -> int:
 
 
 def _features(column: bytes) -> dict[str, tuple[float, ...]]:
-    features: dict[str, tuple[float, ...]] = {}
-    name, values = "", list[float]()
+    features: dict[str, list[float]] = {}
+    name = ""
     for token in words_of(column):
         if token.endswith(b"="):
-            if name:
-                features[name] = tuple(values)
-            name, values = token[:-1].decode("utf-8", "surrogateescape"), []
+            name = token[:-1].decode("utf-8", "surrogateescape")
             if name in features:
                 raise NBestError(f"the feature {name} occurs twice in one line")
+            if name:
+                features[name] = []
         elif name:
-            values.append(_number(token, f"value of {name}"))
+            features[name].append(_number(token, f"value of {name}"))
         else:
             raise NBestError(
                 f"{_shown(token)}, expected the label of a feature such as LM0=",
                 remedy="let the decoder print labels (no -labeled-n-best-list false)",
             )
-    if name:
-        features[name] = tuple(values)
-    return features
+    return {name: tuple(values) for name, values in features.items()}
 
 
 def _number(text: bytes, what: str) -> float:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import operator
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -78,11 +79,6 @@ class NBestModel:
     def __post_init__(self) -> None:
         _check_name(self.name)
 
-    @property
-    def factor(self) -> int:
-        """The index of the factor that the model reads in factored words."""
-        return self.model.loaded.settings.factor
-
     @cached_property
     def kind(self) -> Kind:
         """The kind of the model, which scores whole translations or phrases."""
@@ -103,10 +99,10 @@ class NBestModel:
 
     def encoded(self, texts: Sequence[bytes], side: Side) -> TokenSequences:
         """Return the ids of texts; each distinct text, such as a source, is looked up once."""
-        vocabulary = self.model.loaded.sides[side]
+        vocabulary, factor = self.model.loaded.sides[side], self.model.loaded.settings.factor
         # by default, Moses prints only the surface factor
         ids = {
-            text: vocabulary.encode(scored_tokens(text, side, self.factor if b"|" in text else 0))
+            text: vocabulary.encode(scored_tokens(text, side, factor if b"|" in text else 0))
             for text in dict.fromkeys(texts)
         }
         return from_lists([ids[text] for text in texts])
@@ -249,8 +245,7 @@ class NBestCounts:
     translations: int = 0
 
     def __add__(self, other: NBestCounts) -> NBestCounts:
-        mine, others = asdict(self), asdict(other)
-        return NBestCounts(**{name: mine[name] + others[name] for name in mine})
+        return NBestCounts(*map(operator.add, astuple(self), astuple(other)))
 
     def __str__(self) -> str:
         text = counted(self.lines, "candidate")
@@ -299,7 +294,10 @@ def rescore_nbest(
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
         _warn_of_unknown(models, sentences)
     request = {
-        "models": [[model.name, model.model.loaded.digest, model.factor] for model in models],
+        "models": [
+            [each.name, each.model.loaded.digest, each.model.loaded.settings.factor]
+            for each in models
+        ],
         "scores": [each.name for each in scores],
         "table_words": None if table_words is None else _digest(table_words),
         "lines_per_block": lines_per_block,
