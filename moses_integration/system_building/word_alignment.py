@@ -211,17 +211,16 @@ def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> It
 
 
 def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links:
-    none = np.zeros(0, np.int32)
-    sources, targets, counts = [none], [none], [np.zeros(1, np.int64)]
+    sources, targets = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
+    counts: list[int] = []
     for begin in range(0, len(source), _PAIRS_AT_ONCE):
         end = min(begin + _PAIRS_AT_ONCE, len(source))
         pairs = (list(_sentences(side, begin, end)) for side in (source, target))
         best = [np.nonzero(matrix.to_numpy()) for _, matrix in model.get_best_alignments(*pairs)]
         sources.extend(rows.astype(np.int32) for rows, _ in best)
         targets.extend(columns.astype(np.int32) for _, columns in best)
-        counts.append(np.array([len(rows) for rows, _ in best], np.int64))
-    offsets = np.cumsum(np.concatenate(counts))
-    return Links(np.concatenate(sources), np.concatenate(targets), offsets)
+        counts += [len(rows) for rows, _ in best]
+    return Links(np.concatenate(sources), np.concatenate(targets), offsets_of(counts))
 
 
 def grow_diag_final_and(

@@ -199,11 +199,8 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
 
 def _paper(system: ExperimentSystem) -> str:
     scores = (system.paper_dev, system.paper_test)
-    return (
-        " / ".join(f"{score:.2f}" if score else _NOTHING for score in scores)
-        if any(scores)
-        else _NOTHING
-    )
+    shown = " / ".join(f"{score:.2f}" if score else _NOTHING for score in scores)
+    return shown if any(scores) else _NOTHING
 
 
 def _how(settings: ExperimentSettings) -> str:

@@ -174,14 +174,11 @@ def _parsed(data: bytes, path: str | Path) -> dict[str, tuple[float, ...]]:
     weights = {}
     for name, values in content.items():
         numbers = values if isinstance(values, list) else [values]
-        if not numbers or not all(_is_number(number) for number in numbers):
+        # the type of true and false is bool, a subclass of int
+        if not numbers or not all(type(number) in (int, float) for number in numbers):
             raise _not_weights(path, f"the weights of {name} are not numbers")
         weights[name] = tuple(float(number) for number in numbers)
     return weights
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _not_weights(path: str | Path, reason: str) -> InputError:

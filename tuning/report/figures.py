@@ -67,12 +67,10 @@ def score_table(scores: ScoreSet) -> DataTable:
     columns |= {"95 % from": "+.2%", "to": "+.2%", "p": "p", "p (AR)": "p"}
     rows: list[Row] = []
     for system in scores.systems:
-        gain, compared = system.difference, (None,) * 5
-        row: Row = (system.system, len(system.runs), system.mean, system.deviation, *compared)
-        if gain is not None:
-            tests = gain.p_bootstrap, gain.p_randomization
-            row = (*row[:4], gain.gain, gain.low, gain.high, *tests)
-        rows.append(row)
+        gain: Row = (None,) * 5
+        if (found := system.difference) is not None:
+            gain = found.gain, found.low, found.high, found.p_bootstrap, found.p_randomization
+        rows.append((system.system, len(system.runs), system.mean, system.deviation, *gain))
     return DataTable(columns, rows)
 
 

@@ -233,16 +233,14 @@ def changed_words(first: str, second: str) -> tuple[tuple[WordRun, ...], tuple[W
     >>> [(run.text, run.changed) for run in changed_words("a b c", "a x c")[1]]
     [('a', False), ('x', True), ('c', False)]
     """
-    sides = _cut(first), _cut(second)
+    one, other = _cut(first), _cut(second)
     found: tuple[list[WordRun], list[WordRun]] = ([], [])
-    for kind, *places in difflib.SequenceMatcher(
-        None, sides[0], sides[1], autojunk=False
-    ).get_opcodes():
-        bounds = (places[0], places[1]), (places[2], places[3])
-        for words, side, (begin, end) in zip(found, sides, bounds, strict=True):
-            if begin < end:
-                text = unescape(" ".join(side[begin:end]))
-                words.append(WordRun(text, kind != "equal"))
+    matcher = difflib.SequenceMatcher(None, one, other, autojunk=False)
+    for kind, begin, end, other_begin, other_end in matcher.get_opcodes():
+        parts = one[begin:end], other[other_begin:other_end]
+        for runs, words in zip(found, parts, strict=True):
+            if words:
+                runs.append(WordRun(unescape(" ".join(words)), kind != "equal"))
     return tuple(found[0]), tuple(found[1])
 
 

@@ -73,7 +73,8 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
             "the language models together are too large for this decoder",
             remedy="interpolate them into one model",
         )
-    tables = [model.tables for model in models] or [_no_tables()]
+    none = AutomatonTables(np.zeros(1, UNIGRAM), np.zeros(1, NODE), np.zeros(1, SLOT))
+    tables = [model.tables for model in models] or [none]
     return LanguageModels(
         tables=tables[0]
         if len(tables) == 1
@@ -85,10 +86,6 @@ def join_models(models: Sequence[ArrayLanguageModel]) -> LanguageModels:
         end_word=np.array([model.end_word for model in models], np.int64),
         begin_state=np.array([begin_state], np.int64),
     )
-
-
-def _no_tables() -> AutomatonTables:
-    return AutomatonTables(np.zeros(1, UNIGRAM), np.zeros(1, NODE), np.zeros(1, SLOT))
 
 
 @inlined
