@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
@@ -50,19 +50,6 @@ _OWNERS: dict[Side, tuple[str, str]] = {
     "target": ("the target side of the phrase table", "no translation has them"),
 }
 Say = Callable[[str], None]
-
-
-class NBestDecoder(Protocol):
-    """Translates the dev set with given weights."""
-
-    def write_nbest(
-        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
-    ) -> int:
-        """Write the n-best list atomically; return the number of its lines.
-
-        Real Moses writes its messages to ``log``.
-        """
-        ...
 
 
 def read_source(path: str | Path) -> list[bytes]:
@@ -147,6 +134,8 @@ class EmbeddedDecoder:
     ) -> int:
         """Translate the text and write the n-best list under its final name once it is complete.
 
+        Real Moses writes messages to ``log``; this decoder has none. Return the number of lines.
+
         Raises:
             DecoderError: No sentence has a translation.
         """
@@ -172,6 +161,9 @@ class EmbeddedDecoder:
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
         return lines
+
+
+NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
 
 
 def check_dev_set(
