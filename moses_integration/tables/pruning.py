@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import operator
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -222,8 +221,8 @@ class PruningCounts:
     cramped: int = 0
 
     def __add__(self, other: PruningCounts) -> PruningCounts:
-        sums = map(operator.add, dataclasses.astuple(self), dataclasses.astuple(other))
-        return PruningCounts(*sums)
+        mine, others = dataclasses.astuple(self), dataclasses.astuple(other)
+        return PruningCounts(*(a + b for a, b in zip(mine, others, strict=True)))
 
 
 @dataclass(frozen=True)

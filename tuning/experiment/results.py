@@ -298,7 +298,7 @@ class ResultsKeeper:
                 for text in sorted({text for run in new.runs for text in run.texts} & texts)
                 if given.texts[text] != self._old.texts[text]
             ]
-            reasons += row.differences(new, self._seeds(system))
+            reasons += row.differences(new, set(self._plan.settings.runs(system)))
             if reasons:
                 raise SettingsError(
                     f"the row {system.name} was made with other settings or data than this "
@@ -313,13 +313,10 @@ class ResultsKeeper:
 
     def _valid_runs(self, system: ExperimentSystem) -> dict[int | None, SystemRun]:
         """Return the old runs of a row by seed; none if the row has changed since."""
-        old = self._old.rows.get(system.name)
-        if old is None or any(self._rows[system.name].differences(old, self._seeds(system))):
+        old, seeds = self._old.rows.get(system.name), set(self._plan.settings.runs(system))
+        if old is None or any(self._rows[system.name].differences(old, seeds)):
             return {}
         return {run.seed: run for run in old.runs}
-
-    def _seeds(self, system: ExperimentSystem) -> set[int | None]:
-        return {run.seed for run in self._plan.runs(system)}
 
     def _text(self, text: ExperimentText) -> KeptText:
         paths = [self._plan.data(text.source), self._plan.data(text.reference)]

@@ -99,7 +99,7 @@ def experiment_record(
             ExperimentRow(
                 system.name,
                 system.not_run,
-                len(plan.runs(system)),
+                len(settings.runs(system)),
                 tuple(run.seed for run in runs.get(system.name, ()) if run.seed is not None),
             )
             for system in settings.systems
