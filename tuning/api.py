@@ -124,7 +124,7 @@ def compare(
             or a system is called ``baseline``.
     """
     check_whole_number("trials", trials, 1, 10_000_000)
-    check_whole_number("seed", seed, 0, 2**32 - 1)
+    check_whole_number("seed", seed, 0, 2**53)
     if not isinstance(systems, Mapping):
         raise TypeError(f"systems: expected texts by name, got {type(systems).__name__}")
     if "baseline" in systems:
@@ -190,7 +190,7 @@ def tune(
     _check_choice("decoder", decoder, typing.get_args(DecoderName))
     for name, number in {"nbest_size": nbest_size, "rounds": rounds, "runs": runs}.items():
         check_whole_number(name, number, 1, 2**31 - 1)
-    check_whole_number("seed", seed, 0, 2**32 - 1)
+    check_whole_number("seed", seed, 0, 2**53)
     if threads is not None:
         check_whole_number("threads", threads, 1, 256)
     several = [references] if isinstance(references, str | Path) else references

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_type_hints
 
-from moses_integration.commands.options import INI, LoadingOptions
+from moses_integration.commands.options import INI, LoadingOptions, read_ini
 from moses_integration.decoder.settings import (
     DEFAULT_TABLE_LIMIT,
     NBestSettings,
@@ -15,7 +15,7 @@ from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
 from phrasescore.commands.numbers import THREADS, BoundedInt, bounded
 from phrasescore.commands.options import resumable
-from phrasescore.commands.paths import OUTPUT, PathName, Use, refuse_replaced_inputs
+from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.errors import IniError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.processes import usable_cores
@@ -132,10 +132,8 @@ def decode(options: DecodeOptions) -> None:
     """
     from moses_integration.decoder.file_decoding import decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences
-    from moses_integration.ini.model_files import files_read
-    from moses_integration.ini.moses_ini import MosesIni
 
-    ini = MosesIni.read(options.ini)
+    ini = read_ini(options.ini)
     decoder = options.decoder(ini)
     nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {
@@ -147,7 +145,6 @@ def decode(options: DecodeOptions) -> None:
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
     threads = options.threads or _threads_of(ini)
-    refuse_replaced_inputs(files_read(ini))
     with resumable((), [options.output, *paths.values()]):
         sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
         decode_file(ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads)

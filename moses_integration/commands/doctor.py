@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import click
 
-from moses_integration.commands.options import INI
+from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.errors import InputError
 
 
 class DoctorOptions(Result):
@@ -44,6 +47,8 @@ def doctor(options: DoctorOptions) -> None:
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses import find_moses
 
+    with contextlib.suppress(InputError):  # `examine` reports these
+        read_ini(options.ini)
     binary = find_moses(options.moses) if options.moses is not None else None
     diagnosis = examine(
         options.ini,

@@ -71,6 +71,7 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     """Return the ini with new settings, and with absolute paths of existing files."""
     from moses_integration.ini.edits import with_sections
     from moses_integration.ini.model_files import (
+        absolute_if_possible,
         find_binary_file,
         find_model_file,
         named_paths,
@@ -82,4 +83,4 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     for feature, key, named in named_paths(ini):
         if find_binary_file(named, feature.kind) is None:
             ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
-    return with_absolute_paths(ini)
+    return with_absolute_paths(ini, absolute_if_possible)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from moses_integration.commands.options import INI, LoadingOptions
+from moses_integration.commands.options import INI, LoadingOptions, read_ini
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.numbers import BoundedFloat
-from phrasescore.commands.paths import INPUT, OUTPUT, refuse_replaced_inputs
+from phrasescore.commands.paths import INPUT, OUTPUT
 
 
 class ForceScoreOptions(LoadingOptions):
@@ -37,16 +37,13 @@ def force_score(options: ForceScoreOptions) -> None:
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.source_phrases import read_sentences
-    from moses_integration.ini.model_files import files_read
-    from moses_integration.ini.moses_ini import MosesIni
     from phrasescore.errors import SettingsError, counted
     from phrasescore.runs.progress import Progress
 
     tolerance = options.tolerance
     if options.output is None and tolerance is None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
-    ini = MosesIni.read(options.ini)
-    refuse_replaced_inputs(files_read(ini))
+    ini = read_ini(options.ini)
     decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
     comparison = None if tolerance is None else ListComparison(tolerance)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from moses_integration.commands.options import INI
+from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WEIGHT
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use, refuse_replaced_inputs
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
@@ -155,12 +155,11 @@ def add_column(options: AddColumnOptions) -> None:
         with_reordering,
         with_table,
     )
-    from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.score_survey import survey_scores
 
     table, reordering = options.table, options.reordering
     check_table_path(table)
-    before = MosesIni.read(options.ini)
+    before = read_ini(options.ini)
     place = find_table_feature(before, options.feature)
     survey = survey_scores(table)
     weight = options.weight(before)
@@ -185,9 +184,8 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     Every other byte of the ini stays as it is.
     """
     from moses_integration.ini.edits import with_language_model
-    from moses_integration.ini.moses_ini import MosesIni
 
-    before = MosesIni.read(options.ini)
+    before = read_ini(options.ini)
     weight = options.weight(before)
     is_file = Path(options.model).is_file()
     new = _ngram_model(options) if is_file else _neural_model(options, before)
@@ -251,10 +249,9 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     model is left in it.
     """
     from moses_integration.ini.edits import without_feature
-    from moses_integration.ini.moses_ini import MosesIni
 
     name = options.name
-    before = MosesIni.read(options.ini)
+    before = read_ini(options.ini)
     after = without_feature(before, name)
     options.write(
         after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
@@ -269,16 +266,13 @@ def absolute_paths(options: NewIniOptions) -> None:
     the ini stays as it is.
     """
     from moses_integration.ini.model_files import (
-        files_read,
         find_model_file,
         relative_paths,
         with_absolute_paths,
     )
-    from moses_integration.ini.moses_ini import MosesIni
 
-    before = MosesIni.read(options.ini)
+    before = read_ini(options.ini)
     before.refuse_old_style()
-    refuse_replaced_inputs(files_read(before))
     relative = relative_paths(before)
     for line, named in relative:
         find_model_file(named, line.kind)

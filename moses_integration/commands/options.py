@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
 from phrasescore.commands.numbers import WORDS
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import IniError, SettingsError
 
 if TYPE_CHECKING:
@@ -16,6 +16,21 @@ if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
 
 INI: Any = argument(INPUT, "MOSES_INI")
+
+
+def read_ini(path: str) -> MosesIni:
+    """Read the ini of a call, and refuse outputs that would replace a file that the ini names.
+
+    Raises:
+        IniError: The ini cannot be read.
+        SettingsError: An output would replace a file of the system.
+    """
+    from moses_integration.ini.model_files import files_read
+    from moses_integration.ini.moses_ini import MosesIni
+
+    ini = MosesIni.read(path)
+    refuse_replaced_inputs(files_read(ini))
+    return ini
 
 
 class LoadingOptions(Options):

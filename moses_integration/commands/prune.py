@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from moses_integration.commands.options import read_ini
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.numbers import COLUMN, ITEMS, BoundedFloat
 from phrasescore.commands.options import Reordering, Result, output_file, resumable
@@ -101,11 +102,10 @@ def prune(options: PruneOptions) -> None:
 
 def _ranking(options: PruneOptions) -> Ranking | None:
     from moses_integration.ini.feature_weights import find_phrase_table, table_weights
-    from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
 
     if options.weights is not None:
-        ini = MosesIni.read(options.weights)
+        ini = read_ini(options.weights)
         ini.refuse_rewriting()
         line = find_phrase_table(ini, options.feature)
         values = table_weights(ini, line, given=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -78,7 +79,7 @@ class WeightedFeature:
     N-best lists show the values under the feature's name, and tuning reads them from there.
 
     Args:
-        name: The name in n-best lists.
+        name: The name in n-best lists, without blanks, ``=`` and ``|``; no other feature has it.
         scores: A function that takes the words of the source and of each of its N candidates, and
             returns finite values, shape (N, weights). It gets all candidates at once, so that a
             neural model can score them in one batch.
@@ -120,7 +121,7 @@ class Decoder:
     Raises:
         IniError: The ini contains something unknown or invalid.
         InputError: A phrase table is missing.
-        SettingsError: A setting is invalid.
+        SettingsError: A setting is invalid, or the name or a weight of an own feature.
     """
 
     def __init__(
@@ -152,6 +153,17 @@ class Decoder:
         self._lock = threading.Lock()
         self._models: LanguageModels | None = None
         self._own_features = tuple(own_features)
+        names = [*features.layout.slices, *(feature.name for feature in self._own_features)]
+        for feature in self._own_features:
+            if not re.fullmatch(r"[^\s=|]+", feature.name) or names.count(feature.name) > 1:
+                raise SettingsError(
+                    f"an own feature is called {feature.name!r}",
+                    remedy="choose a name without blanks, = and |, which no other feature has",
+                )
+            if not feature.weights or not np.isfinite(feature.weights).all():
+                raise SettingsError(
+                    f"the weights of {feature.name} are {feature.weights}, expected finite numbers"
+                )
 
     @property
     def layout(self) -> FeatureLayout:
@@ -425,7 +437,10 @@ def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> 
     candidates = [decoded.words(number) for number in range(len(decoded))]
     totals, own = decoded.totals.copy(), {}
     for feature in features:
-        values = np.asarray(feature.scores(source, candidates), np.float64)
+        try:
+            values = np.asarray(feature.scores(source, candidates), np.float64)
+        except (TypeError, ValueError) as error:
+            raise SettingsError(f"{feature.name} gives no array of numbers ({error})") from error
         expected = len(candidates), len(feature.weights)
         if values.shape != expected:
             raise SettingsError(

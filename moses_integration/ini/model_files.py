@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, is_readable
 from phrasescore.errors import InputError
 
 # class -> the endings that Moses adds to the path in the ini to find a binary form
@@ -91,18 +91,29 @@ def relative_paths(ini: MosesIni) -> list[tuple[FeatureLine, str]]:
     return [(line, path) for line, _, path in named_paths(ini) if not Path(path).is_absolute()]
 
 
-def with_absolute_paths(ini: MosesIni) -> MosesIni:
+def absolute(path: str | Path) -> str:
+    """Return the absolute path of a file; a relative path starts at the current directory."""
+    # Path.resolve() would replace symbolic links
+    return os.path.abspath(path)  # noqa: PTH100
+
+
+def absolute_if_possible(path: str | Path) -> str:
+    """Return ``absolute(path)``, or the relative path if no ini can express the absolute path."""
+    found = absolute(path)
+    return found if is_readable(found) else os.path.relpath(found)
+
+
+def with_absolute_paths(ini: MosesIni, change: Callable[[str], str] = absolute) -> MosesIni:
     """Return the file with every path of a feature, and of ``[weight-file]``, made absolute.
 
     Relative paths resolve against the current directory, as in Moses.
+
+    Args:
+        ini: The file.
+        change: ``absolute`` or `absolute_if_possible`.
     """
     for line, key, path in named_paths(ini):
-        ini = ini.with_feature_option(line.name, key, _absolute(path))
+        ini = ini.with_feature_option(line.name, key, change(path))
     for index, path in enumerate(ini.values("weight-file")):
-        ini = ini.with_value("weight-file", index, _absolute(path))
+        ini = ini.with_value("weight-file", index, change(path))
     return ini
-
-
-def _absolute(path: str | Path) -> str:
-    # Path.resolve() would replace symbolic links
-    return os.path.abspath(path)  # noqa: PTH100

@@ -388,12 +388,17 @@ def refuse_unreadable(what: str, value: str) -> None:
     Raises:
         IniError: The value is empty, or has blanks or a ``#``.
     """
-    if not value or any(character in value for character in " \t\r\n#"):
+    if not is_readable(value):
         raise IniError(
             f"the {what} {value!r} cannot be written into a moses.ini: values have no blanks and "
             "no '#'",
-            remedy="rename the file or make a link to it",
+            remedy="rename the file or its folder, or make a link without these characters",
         )
+
+
+def is_readable(value: str) -> bool:
+    """Return whether Moses would read a value back from an ini."""
+    return bool(value) and not any(character in value for character in " \t\r\n#")
 
 
 def _with_code(line: str, value: str) -> str:

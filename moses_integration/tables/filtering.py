@@ -12,7 +12,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.model_files import (
+    absolute_if_possible,
+    find_binary_file,
+    find_model_file,
+)
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import InputError, PhraseTableError, SettingsError
 from phrasescore.runs.file_kinds import only_regular_files
@@ -157,7 +161,8 @@ def filter_system(
         with scratch_folder(folder, 0o777) as part:
             for (feature, name), table in zip(names.items(), tables, strict=True):
                 done.append(FilteredTable(feature, *filter_table(table, part / name, phrases)))
-                ini = ini.with_feature_option(feature, "path", str(folder / name))
+                place = absolute_if_possible(folder / name)
+                ini = ini.with_feature_option(feature, "path", place)
             FilterRecord(request, tuple(done)).write(part / RESULT)
             write_atomically(part / INI_NAME, ini.to_bytes())
             part.rename(folder)

@@ -78,7 +78,9 @@ def sample_phrases(
             f"this table has no {side} phrase{at_least} whose words the model knows "
             f"({counted(unknown, 'phrase')} with unknown words)",
             path=path,
-            remedy="name a table of the language that the model was trained on",
+            remedy="name a table of the language that the model was trained on"
+            if unknown
+            else "lower --min-words",
         )
     return drawn, len(seen)
 

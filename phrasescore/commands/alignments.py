@@ -9,7 +9,7 @@ import click
 
 from phrasescore.commands.declarations import command, option
 from phrasescore.commands.options import Computing
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, add_outputs
 from phrasescore.errors import counted
 
 
@@ -60,6 +60,8 @@ def alignments(options: AlignmentsOptions) -> None:
     from phrasescore.generation.sentence_models import load_sentence_models
     from phrasescore.generation.soft_alignments import draw_alignments
 
+    folder = Path(options.output)
+    add_outputs("--output", (folder / f"{line}.{options.format}" for line in options.sentences))
     options.use_threads()
     models = load_sentence_models([options.model])
     models.must_align("a picture")
@@ -68,7 +70,7 @@ def alignments(options: AlignmentsOptions) -> None:
         options.source,
         options.target,
         options.sentences,
-        Path(options.output),
+        folder,
         options.format,
         options.device,
     )

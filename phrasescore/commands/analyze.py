@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -11,7 +12,7 @@ import click
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, WORDS, BoundedInt
 from phrasescore.commands.options import MODEL, Computing, Result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER, add_outputs
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -159,19 +160,42 @@ def scatter(options: ScatterOptions) -> None:
     from phrasescore.runs.results import RESULT
 
     check_drawing()
+    folder = Path(options.output)
+    pairs, picture, result = (
+        folder / name for name in ("pairs.tsv.gz", f"scatter.{options.format}", RESULT)
+    )
+    add_outputs("--output", (pairs, picture, result))
+    _refuse_other_result(result)
     scores = _scores(options)
     drawn = draw_pairs(options.table, options.pairs, options.seed)
     ln_p = score_drawn(drawn, scores)
     by = scores.model if isinstance(scores.model, int) else scores.model.loaded.digest
     used = {"column": scores.column, "model": by, "pairs": options.pairs, "seed": options.seed}
     record = scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
-    folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    write_pairs(folder / "pairs.tsv.gz", drawn, ln_p)
-    draw_scatter(folder / f"scatter.{options.format}", drawn, ln_p, scores)
-    record.write(folder / RESULT)
+    write_pairs(pairs, drawn, ln_p)
+    draw_scatter(picture, drawn, ln_p, scores)
+    record.write(result)
     click.echo(described(record), err=True)
     options.show(record.to_json())
+
+
+def _refuse_other_result(path: Path) -> None:
+    """Raise an error if a result of another command would be replaced."""
+    from phrasescore.runs.json_files import JsonError, read_object
+    from phrasescore.runs.results import ScatterRecord
+
+    with contextlib.suppress(FileNotFoundError):
+        try:
+            is_own = read_object(path).get("kind") == ScatterRecord.kind
+        except JsonError:
+            is_own = False
+        if not is_own:
+            raise SettingsError(
+                "the command would replace the result of another command",
+                path=path,
+                remedy="name another folder",
+            )
 
 
 def _scores(options: ScatterOptions) -> Scores:

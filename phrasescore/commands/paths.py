@@ -136,16 +136,29 @@ def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
     """Raise an error if an output would replace an input that no option or argument names.
 
     Args:
-        inputs: For each such input, a label such as ``the phrase table of the ini``, and the path.
+        inputs: For each such input, a label such as ``the phrase table of the ini``, and the path
+            of a file or folder.
 
     Raises:
         SettingsError: An output would replace one of these inputs.
     """
     context = click.get_current_context()
     for label, path in inputs:
-        named = _Named(str(path), Use.READ, label, _found(str(path), Use.READ))
+        use = Use.READ_FOLDER if Path(path).is_dir() else Use.READ
+        named = _Named(str(path), use, label, _found(str(path), use))
         for other in context.meta.get(__name__, ()):
             _refuse_clash(named, other)
+
+
+def add_outputs(label: str, paths: Iterable[Path]) -> None:
+    """Compare files in an output folder with the paths of the call, as if an option named them.
+
+    Raises:
+        SettingsError: One of the files is also an input or another output.
+    """
+    context = click.get_current_context()
+    for path in paths:
+        _add(_Named(str(path), Use.WRITE, label, _found(str(path), Use.WRITE)), context)
 
 
 def _add(named: _Named, context: click.Context) -> None:
@@ -232,13 +245,15 @@ def _is_same(one: _Named, other: _Named) -> bool:
 
 
 def _is_within(written: _Named, read: _Named) -> bool:
-    """Tell whether an output is a file directly in a folder that is read."""
-    if written.path == STANDARD_STREAM or read.use is not Use.READ_FOLDER:
+    """Tell whether an output is a file that exists in a folder that is read, at any depth."""
+    if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER:
         return False
-    if written.found is None or read.found is None:
+    if written.path == STANDARD_STREAM or written.found is None or read.found is None:
         return False
     with contextlib.suppress(OSError):
-        return os.path.samestat(Path(written.path).absolute().parent.stat(), read.found)
+        folder = Path(written.path).parent.resolve()
+        there = (folder, *folder.parents)
+        return any(os.path.samestat(each.stat(), read.found) for each in there)
     return False
 
 

@@ -13,7 +13,7 @@ import click
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import THREADS
 from phrasescore.commands.options import OnCluster, Result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, refuse_replaced_inputs
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class ExperimentOptions(OnCluster, Result):
         required=True,
     )
     data: str | None = option(
-        INPUT_FOLDER, "The data folder; replaces the folder that the file names."
+        INPUT, "The data folder; replaces the folder that the file names.", metavar="FOLDER"
     )
     decoder: Literal["embedded", "moses"] | None = option(
         ["embedded", "moses"], "The decoder; replaces the decoder that the file names."
@@ -95,9 +95,10 @@ def experiment(options: ExperimentOptions) -> None:
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
-    """Yield the input files that no option names, each with a description of its use."""
+    """Yield the inputs that no option names, each with a description of its use."""
     from moses_integration.ini.model_files import named_paths
     from moses_integration.ini.moses_ini import MosesIni
+    from tuning.experiment.experiment_settings import SEED
 
     data, folder = settings.data, settings.folder
     texts = [data.dev_source, data.dev_reference, data.train_source, data.train_target]
@@ -107,6 +108,10 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     if (folder / data.system).is_file():
         for line, _, path in named_paths(MosesIni.read(folder / data.system)):
             yield f"{line.name} of the experiment's moses.ini", folder / path
+    for name, model in settings.models.items():
+        for seed in settings.seeds if model.folder else ():
+            model_folder = settings.resolve(model.folder.replace(SEED, str(seed)))
+            yield f"the model {name} of the experiment", model_folder
 
 
 def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> ExperimentSettings:

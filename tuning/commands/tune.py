@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.options import INI, sections
+from moses_integration.commands.options import INI, read_ini, sections
 from phrasescore.commands.declarations import command, option
 from phrasescore.commands.numbers import BoundedInt
 from phrasescore.commands.options import Result
@@ -85,6 +85,7 @@ def tune(options: TuneOptions) -> None:
     settings = options.settings(
         TuningSettings, sections=dict(options.sections), objective=options.objective
     )
+    read_ini(options.ini)  # refuses outputs that would replace a file of the system
     with interruptible(options.output):
         report = run(settings, options.output, lambda text: click.echo(text, err=True))
     _show(report, settings)

@@ -55,7 +55,7 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     """
     try:
         with open_input(path) as stream:
-            content = stream.read().decode("utf-8")
+            content = stream.read().decode("utf-8-sig")
         # for a dotted key, the parser takes time quadratic in the number of parts
         if any(line.partition("=")[0].count(".") > MAX_LEVELS for line in content.split("\n")):
             raise RecursionError

@@ -18,7 +18,12 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_model_file, find_text_table, with_absolute_paths
+from moses_integration.ini.model_files import (
+    absolute_if_possible,
+    find_model_file,
+    find_text_table,
+    with_absolute_paths,
+)
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import (
     DecoderError,
@@ -97,7 +102,8 @@ def prepare(
     for feature in filter(is_filterable, ini.features):
         # check before paths become absolute, so that an error shows the path as it was written
         find_model_file(feature.options["path"])
-    filtered, tables = filter_system(with_absolute_paths(ini), lines, filtered_folder)
+    placed = with_absolute_paths(ini, absolute_if_possible)
+    filtered, tables = filter_system(placed, lines, filtered_folder)
     threads = settings.threads or usable_cores()
     if binary is None:
         return EmbeddedDecoder(filtered, sentences, threads), tables

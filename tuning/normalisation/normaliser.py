@@ -39,7 +39,7 @@ from moses_integration.system_building.text_preparation import (
 )
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.processes import usable_cores
@@ -50,6 +50,7 @@ Say = Callable[[str], None]
 PROGRAM = "phrasescore"
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
 _MODEL, _WEIGHTS = "attention", "reranking.json"
+_STEPS = Path(".train")
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
 # with more dev words, tuning is slower and the weights are hardly better
 _WORDS_TO_TUNE_ON = 2000
@@ -128,12 +129,25 @@ def train(
         for note in read.notes:
             say(f"note: {note}")
     given = tuple(Path(text).absolute() for text in texts)
+    for path in (training, dev, *texts):
+        if Path(path).resolve().is_relative_to(folder.resolve()):
+            raise SettingsError(
+                "the training could replace this input, which lies in the folder of the normaliser",
+                path=path,
+                remedy="move the file out of the folder",
+            )
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / _STEPS).exists():
+        raise SettingsError(
+            "the folder is not empty, and no training began in it",
+            path=folder,
+            remedy="name a new folder",
+        )
     folder.mkdir(parents=True, exist_ok=True)
     say(f"cd {shlex.quote(str(folder))}")
     with _inside(folder):
         cores = "--threads", str(threads or usable_cores())
         work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
-        for _ in run_steps(work.steps(), Path(".train"), update=True):
+        for _ in run_steps(work.steps(), _STEPS, update=True):
             pass
         return _read_choice()
 

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
@@ -96,6 +97,14 @@ def _read_columns(
                 problem = f"{names[texts.index('')]} is empty"
             remedy = _PAIRS if several else "give the first column: cut -f 1"
             raise CorpusError(problem, path=path, line=number, remedy=remedy)
+        for name, text in zip(names, texts, strict=True):
+            if len(text) > LONGEST_SENTENCE:
+                raise CorpusError(
+                    f"{name} of {len(text):,} characters, expected at most {LONGEST_SENTENCE}",
+                    path=path,
+                    line=number,
+                    remedy="split or remove it",
+                )
         composed = [unicodedata.normalize("NFC", text) for text in texts]
         recomposed += sum(map(str.__ne__, composed, texts))
         rows.append(tuple(text.lower() if lowercase else text for text in composed))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -128,12 +128,22 @@ def read_results(
     results.holds = ", ".join(
         counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
     )
-    for each in found:
+    for each in _distinctly_named(found):
         try:
             _add(results, each, files, sources)
         except PhrasescoreError as error:
             results.notes.append(left_out(error))
     return results
+
+
+def _distinctly_named(found: Sequence[FoundResult]) -> Iterator[FoundResult]:
+    """Yield all results; the names of experiments that share a name get their folders' names."""
+    names = Counter(each.record.name for each in found if isinstance(each.record, ExperimentRecord))
+    for each in found:
+        record = each.record
+        if isinstance(record, ExperimentRecord) and names[record.name] > 1:
+            record = replace(record, name=f"{record.name}, {each.name}")
+        yield replace(each, record=record)
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
