@@ -51,7 +51,7 @@ from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, PairSettings
-from phrasescore.training.recipes import SENTENCE_RECIPES, batch_size_for, recipe_named
+from phrasescore.training.recipes import RECIPES, batch_size_for
 from phrasescore.training.settings import DEFAULTS, MAX_LENGTH, TrainingSettings
 
 Update = Callable[[Indices], float]
@@ -69,7 +69,7 @@ def fast_updates(
     settings = dataclasses.replace(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
-    recipe = recipe_named("fast", settings.learns_from)
+    recipe = RECIPES[settings.learns_from, "fast"]
     return Updates(model, pairs, settings, recipe, Processes(model.device))
 
 
@@ -316,7 +316,7 @@ def task_of(options: argparse.Namespace, texts: list[Path], scratch: Path) -> Ta
         source, target = (len(side.vocabulary) for side in (pairs.source, pairs.target))
         others = RnnSearchSettings.completed(kind_named("search").fast_sizes)
         sizes = RnnSearchSettings(source_vocabulary=source, target_vocabulary=target, **others)
-        recipe = SENTENCE_RECIPES["fast"]
+        recipe = RECIPES["sentences", "fast"]
         size = options.batch_size or recipe.batch_size or 64
         return Task(pairs, sizes, training, recipe.learning_rate, size, *where)
     pairs = encode_table(texts[0], scratch, PairSettings())

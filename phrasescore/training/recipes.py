@@ -79,67 +79,43 @@ class Recipe:
         return highest * min(1.0, warm) * 0.5 * (1 + math.cos(math.pi * min(progress, 1.0)))
 
 
-RECIPES = {
-    "fast": Recipe(
-        plan=uniform_plan,
-        batch_size=None,
-        learning_rate=_RATE_OF_WIDTH,
-        mean_loss=True,
-        decays=True,
-        optimizer=adam,
-        initialisation="scaled",
-        keeps_best=True,
-    ),
-    "paper": Recipe(
-        plan=paper_plan,
-        batch_size=64,
-        learning_rate=1.0,
-        mean_loss=False,
-        decays=False,
-        optimizer=adadelta,
-        initialisation="paper",
-        keeps_best=False,
-    ),
+_FAST = Recipe(
+    plan=uniform_plan,
+    batch_size=None,
+    learning_rate=_RATE_OF_WIDTH,
+    mean_loss=True,
+    decays=True,
+    optimizer=adam,
+    initialisation="scaled",
+    keeps_best=True,
+)
+_PAPER = Recipe(
+    plan=paper_plan,
+    batch_size=64,
+    learning_rate=1.0,
+    mean_loss=False,
+    decays=False,
+    optimizer=adadelta,
+    initialisation="paper",
+    keeps_best=False,
+)
+# for models of sentences; `paper` follows Bahdanau et al. (2014), appendix B.2
+_FAST_LONG, _PAPER_LONG = (
+    dataclasses.replace(recipe, plan=plan, plan_held_out=bucket_plan, min_share=32)
+    for recipe, plan in ((_FAST, bucket_plan), (_PAPER, paper_sentence_plan))
+)
+# Cho et al. (2014), 4.1.2, state only the initial weights of their language model and when its
+# training ends. The rest follows their training of translation models: Adadelta, the summed loss,
+# and 64 examples per update. An example is a sentence here, so an update sees about a thousand
+# n-grams.
+RECIPES: dict[tuple[Material, RecipeName], Recipe] = {
+    ("phrases", "fast"): _FAST,
+    ("phrases", "paper"): _PAPER,
+    ("sentences", "fast"): dataclasses.replace(_FAST_LONG, batch_size=64, learning_rate=1e-3),
+    ("sentences", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=80),
+    ("text", "fast"): dataclasses.replace(_FAST_LONG, batch_size=64, learning_rate=2e-3),
+    ("text", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=64, keeps_best=True),
 }
-
-# For sentences; `paper` follows Bahdanau et al. (2014), appendix B.2.
-SENTENCE_RECIPES = {
-    "fast": dataclasses.replace(
-        RECIPES["fast"],
-        plan=bucket_plan,
-        batch_size=64,
-        learning_rate=1e-3,
-        plan_held_out=bucket_plan,
-        min_share=32,
-    ),
-    "paper": dataclasses.replace(
-        RECIPES["paper"],
-        plan=paper_sentence_plan,
-        batch_size=80,
-        plan_held_out=bucket_plan,
-        min_share=32,
-    ),
-}
-
-
-# For a text. Cho et al. (2014), 4.1.2, state only the initial weights of their language model and
-# when its training ends. The rest follows their training of translation models: Adadelta, the
-# summed loss, and 64 examples per update. An example is a sentence here, so an update sees about a
-# thousand n-grams.
-TEXT_RECIPES = {
-    "fast": dataclasses.replace(SENTENCE_RECIPES["fast"], batch_size=64, learning_rate=2e-3),
-    "paper": dataclasses.replace(SENTENCE_RECIPES["paper"], batch_size=64, keeps_best=True),
-}
-_RECIPES: dict[Material, dict[str, Recipe]] = {
-    "phrases": RECIPES,
-    "sentences": SENTENCE_RECIPES,
-    "text": TEXT_RECIPES,
-}
-
-
-def recipe_named(name: RecipeName, learns_from: Material) -> Recipe:
-    """Return the recipe of this name for phrases, sentences or a text."""
-    return _RECIPES[learns_from][name]
 
 
 def recipe_of(
@@ -152,10 +128,10 @@ def recipe_of(
         pairs: Number of pairs to train on.
         model: Settings of the model.
     """
-    recipe = recipe_named(settings.recipe, settings.learns_from)
+    recipe = RECIPES[settings.learns_from, settings.recipe]
     rate = recipe.learning_rate
     is_gated = isinstance(model, EncoderDecoderSettings) and model.unit == "gated"
-    if recipe is RECIPES["fast"] and is_gated:  # tested with 128 to 400 units
+    if recipe is _FAST and is_gated:  # tested with 128 to 400 units
         rate = rate_of_width(model.hidden)
     return (
         recipe,

@@ -38,7 +38,7 @@ from phrasescore.training.evaluation import (
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
-from phrasescore.training.recipes import batch_size_for, recipe_named
+from phrasescore.training.recipes import RECIPES, batch_size_for
 from phrasescore.training.settings import TrainingSettings
 from phrasescore.training.work_folder import (
     LATEST,
@@ -225,7 +225,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
     """Return a model with initial weights."""
     sizes = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
     model = build(settings.model_settings(*sizes))
-    recipe = recipe_named(settings.recipe, settings.learns_from)
+    recipe = RECIPES[settings.learns_from, settings.recipe]
     model.initialise(torch.Generator().manual_seed(settings.seed), recipe.initialisation)
     if recipe.initialisation == "scaled":
         counts = word_counts(pairs.target, parts.training)

@@ -113,7 +113,7 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
 
     def updates_of(model: EncoderDecoder) -> Updates:
         settings = TrainingSettings(threads=threads, precision="bf16")
-        recipe = dataclasses.replace(RECIPES["fast"], min_share=4)
+        recipe = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
         return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")))
 
     batches = batches_of(pairs)[:8]

@@ -27,7 +27,7 @@ def test_the_paper_recipe_is_the_paper_s() -> None:
 
 def test_the_fast_rate_rises_and_falls() -> None:
     """The rate warms up over 200 updates and reaches 0 at the end of the run."""
-    recipe = RECIPES["fast"]
+    recipe = RECIPES["phrases", "fast"]
     assert recipe.rate(1.0, 0, 0.0) == pytest.approx(1 / 200)
     assert recipe.rate(1.0, 199, 0.0) == pytest.approx(1.0)
     assert recipe.rate(1.0, 1000, 0.5) == pytest.approx(0.5)

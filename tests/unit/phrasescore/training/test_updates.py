@@ -27,7 +27,7 @@ from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
 CPU = torch.device("cpu")
-RECIPE = dataclasses.replace(RECIPES["fast"], min_share=4)
+RECIPE = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
 
 
 @pytest.fixture(scope="module")
