@@ -127,10 +127,10 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
 
     # phrases of similar lengths need little padding
     order, max_rows = np.argsort(phrases.lengths, kind="stable"), _BATCH[place.type]
-    cuts = cut_by_area(phrases.lengths[order], max_rows, max_rows * _LONG)
+    groups = cut_by_area(order, phrases.lengths, max_rows, max_rows * _LONG)
     cores = Cores(place)
     with Progress("reading phrases", len(phrases), "phrases") as progress:
-        for parts in cores.each(encode, [order[cut] for cut in cuts]):
+        for parts in cores.each(encode, groups):
             progress.advance(sum(len(rows) for rows, _ in parts))
     cores.rest()
     if not np.isfinite(found).all():

@@ -75,7 +75,7 @@ class SoftAlignments:
         # pairs of similar lengths form a batch, so that there is little padding
         order = np.lexsort((T, S))
         # the batches do not depend on the number of cores, so digits do not depend on it either
-        cuts = cut_by_area((S[order] + 1) * (T[order] + 1), _PAIRS, _AREA)
+        groups = cut_by_area(order, (S + 1) * (T + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
         def work(rows: Rows) -> list[tuple[int, Alignment]]:
@@ -85,7 +85,6 @@ class SoftAlignments:
                 for at, row in enumerate(rows.tolist())
             ]
 
-        groups = [order[c] for c in cuts]
         for _, aligned in itertools.chain.from_iterable(self._cores.each(work, groups)):
             found.update(aligned)
         return [found[row] for row in range(len(S))]

@@ -310,7 +310,7 @@ class TargetGenerator:
         """
         # sources of equal length need no padding, and their targets end at about the same step
         order = np.argsort(sources.lengths, kind="stable")
-        cuts = cut_by_area(sources.lengths[order], self._group, self._area)
+        groups = cut_by_area(order, sources.lengths, self._group, self._area)
 
         def work(rows: NDArray[np.int64]) -> Targets:
             part = sources.select(rows)
@@ -318,7 +318,6 @@ class TargetGenerator:
             with torch.inference_mode():
                 return search(self._model, part, prefixes, self._chunk)
 
-        groups = [order[c] for c in cuts]
         found = [targets for parts in self.cores.each(work, groups) for _, targets in parts]
         targets = _in_order(found, order)
         if (np.diff(targets.offsets) == 0).any() or np.isnan(targets.ln_p).any():

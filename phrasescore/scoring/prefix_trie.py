@@ -38,46 +38,52 @@ def pair_order(sources: TokenSequences, targets: TokenSequences) -> NDArray[np.i
     return np.array(sorted(range(len(keys)), key=keys.__getitem__), np.int64)
 
 
-def cut_in_groups(order: NDArray[np.int64], sources: TokenSequences, max_pairs: int) -> list[slice]:
+def cut_in_groups(order: Numbers, sources: TokenSequences, max_pairs: int) -> list[Numbers]:
     """Cut sorted pairs into groups, if possible without separating pairs of the same source.
 
     Args:
-        order: (N,) the result of ``pair_order``.
-        sources: N phrases.
+        order: (N,) the result of ``pair_order``, or a part of it.
+        sources: The sources of all pairs.
         max_pairs: The maximum number of pairs in a group.
+
+    Returns:
+        The row numbers of each group; together, they are ``order``.
     """
     starts = np.flatnonzero(is_new(sources.select(order)))
-    cuts = [0]
-    while (begin := cuts[-1]) < len(order):
+    groups, begin = [], 0
+    while begin < len(order):
         end = min(begin + max_pairs, len(order))
         if end < len(order):
             start = int(starts[np.searchsorted(starts, end, side="right") - 1])
             end = start if start > begin else end
-        cuts.append(end)
-    return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
+        groups.append(order[begin:end])
+        begin = end
+    return groups
 
 
-def cut_by_area(lengths: NDArray[np.int64], max_rows: int, max_area: int) -> list[slice]:
+def cut_by_area(order: Numbers, lengths: Numbers, max_rows: int, max_area: int) -> list[Numbers]:
     """Cut rows into groups that stay small if all rows of a group are padded to its longest row.
 
     Args:
-        lengths: (N,) lengths of the rows.
+        order: (M,) row numbers, in the order in which they are cut.
+        lengths: (N,) lengths of all rows.
         max_rows: The maximum number of rows in a group.
         max_area: The maximum size of a padded group, which is its number of rows times the length
             of its longest row. A group of a single row may be larger.
 
-    >>> cut_by_area(np.array([2, 2, 5, 1]), 9, 6)
-    [slice(0, 2, None), slice(2, 3, None), slice(3, 4, None)]
+    Returns:
+        The row numbers of each group; together, they are ``order``.
+
+    >>> [rows.tolist() for rows in cut_by_area(np.arange(4), np.array([2, 2, 5, 1]), 9, 6)]
+    [[0, 1], [2], [3]]
     """
-    cuts, longest = [0], 0
-    for row, length in enumerate(lengths.tolist()):
-        longest, rows = max(longest, length), row + 1 - cuts[-1]
+    cuts, begin, longest = [], 0, 0
+    for place, length in enumerate(lengths[order].tolist()):
+        longest, rows = max(longest, length), place + 1 - begin
         if rows > 1 and (rows > max_rows or rows * longest > max_area):
-            cuts.append(row)
-            longest = length
-    if len(lengths):
-        cuts.append(len(lengths))
-    return [slice(begin, end) for begin, end in itertools.pairwise(cuts)]
+            begin, longest = place, length
+            cuts.append(place)
+    return np.split(order, cuts) if len(order) else []
 
 
 def is_new(phrases: TokenSequences) -> NDArray[np.bool_]:

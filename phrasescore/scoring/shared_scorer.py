@@ -138,8 +138,16 @@ class SharedScorer:
         ln_p = np.empty(len(targets.tokens) + len(targets), np.float64)
 
         def work(rows: Rows) -> None:
-            trie, edges, at_ends = self._score_group(sources.select(rows), targets.select(rows))
-            trie.path_words(edges, at_ends, stops[rows], ln_p)
+            read, predicted = sources.select(rows), targets.select(rows)
+            new = is_new(read)
+            trie = build_trie(predicted, np.cumsum(new) - 1)
+            steps = self._free.get()
+            try:
+                with torch.inference_mode():
+                    found = steps.decode(read.select(np.flatnonzero(new)), trie)
+            finally:
+                self._free.put(steps)
+            trie.path_words(*found, stops[rows], ln_p)
 
         for parts in self.cores.each(work, self._groups(sources, targets)):
             if len(parts) > 1:  # the group was too large: make the next groups smaller, too
@@ -156,22 +164,8 @@ class SharedScorer:
         is_long = sources.lengths[order] > _LONG
         short, long = order[~is_long], order[is_long]
         area = _LONG * self._chunk
-        return [short[group] for group in cut_in_groups(short, sources, self._group)] + [
-            long[group] for group in cut_by_area(sources.lengths[long], self._group, area)
-        ]
-
-    def _score_group(
-        self, sources: TokenSequences, targets: TokenSequences
-    ) -> tuple[PrefixTrie, Ln_p, Ln_p]:
-        """Score sorted pairs; return the trie, and what :meth:`TrieSteps.decode` returns."""
-        new = is_new(sources)
-        trie = build_trie(targets, np.cumsum(new) - 1)
-        steps = self._free.get()
-        try:
-            with torch.inference_mode():
-                return trie, *steps.decode(sources.select(np.flatnonzero(new)), trie)
-        finally:
-            self._free.put(steps)
+        groups = cut_in_groups(short, sources, self._group)
+        return groups + cut_by_area(long, sources.lengths, self._group, area)
 
 
 def _steps_factory(

@@ -40,28 +40,26 @@ def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None
     """Groups are contiguous and small, and split only sources that are larger than a group."""
     sources.sort()
     groups = cut_in_groups(np.arange(len(sources)), from_lists(sources), most)
-    assert [row for group in groups for row in range(len(sources))[group]] == list(
-        range(len(sources))
-    )
+    assert np.concatenate(groups).tolist() == list(range(len(sources)))
     for group in groups:
-        assert 0 < group.stop - group.start <= most
-        if group.start and sources[group.start] == sources[group.start - 1]:
-            first = sources.index(sources[group.start])
-            assert sources.count(sources[group.start]) > most or group.start - first >= most
+        assert 0 < len(group) <= most
+        start = int(group[0])
+        if start and sources[start] == sources[start - 1]:
+            first = sources.index(sources[start])
+            assert sources.count(sources[start]) > most or start - first >= most
 
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9), st.integers(1, 60))
 def test_groups_are_small_when_they_are_padded(lengths: list[int], most: int, area: int) -> None:
     """Groups are contiguous, and only a single row may be longer than allowed."""
-    groups = cut_by_area(np.array(lengths, np.int64), most, area)
-    assert [row for group in groups for row in range(len(lengths))[group]] == list(
-        range(len(lengths))
-    )
+    order = np.arange(len(lengths))
+    groups = [group.tolist() for group in cut_by_area(order, np.array(lengths), most, area)]
+    assert [row for group in groups for row in group] == order.tolist()
     for group in groups:
-        rows = group.stop - group.start
-        assert rows == 1 or (rows <= most and rows * max(lengths[group]) <= area)
-        if group.stop < len(lengths):  # one more row would be too many
-            longest = max(lengths[group.start : group.stop + 1])
+        rows, stop = len(group), group[-1] + 1
+        assert rows == 1 or (rows <= most and rows * max(lengths[row] for row in group) <= area)
+        if stop < len(lengths):  # one more row would be too many
+            longest = max(lengths[group[0] : stop + 1])
             assert rows == most or (rows + 1) * longest > area
 
 
