@@ -15,11 +15,8 @@ import copy
 import itertools
 import mmap
 from collections.abc import Callable, Iterator
-from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import DTypeLike, NDArray
 from torch import Tensor
 
 from phrasescore.model.sequence_model import SequenceModel
@@ -28,12 +25,6 @@ from phrasescore.model.sequence_model import SequenceModel
 _ALIGNED = 16
 _MOMENTS = 2  # moments of each number, in Adam and in Adadelta
 _BLOCK = 1 << 17  # this many numbers fit into a cache together with their gradient and moments
-
-
-def shared_array(count: int, kind: DTypeLike) -> NDArray[Any]:
-    """Return ``(count,)`` zeros in memory that is shared with processes forked later."""
-    size = np.dtype(kind).itemsize
-    return np.frombuffer(mmap.mmap(-1, max(1, count) * size), kind, count)
 
 
 class FlatWeights:
@@ -74,8 +65,8 @@ class FlatWeights:
             parameter.data = view
         self.working = model
         if narrow:
-            self._narrow_values = _narrow_zeros(1, N)[0]
-            self._narrow_gradients = _narrow_zeros(shares, N)
+            self._narrow_values = _zeros(1, N, device, torch.bfloat16)[0]
+            self._narrow_gradients = _zeros(shares, N, device, torch.bfloat16)
             self.working = self._narrowed(model)
             self.narrow()
 
@@ -143,12 +134,11 @@ def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
     return runs
 
 
-def _zeros(rows: int, columns: int, device: torch.device) -> Tensor:
+def _zeros(
+    rows: int, columns: int, device: torch.device, dtype: torch.dtype = torch.float32
+) -> Tensor:
+    """Return zeros; on a CPU, in memory that is shared with processes forked later."""
     if device.type != "cpu":
-        return torch.zeros(rows, columns, device=device)
-    return torch.from_numpy(shared_array(rows * columns, np.float32)).view(rows, columns)
-
-
-def _narrow_zeros(rows: int, columns: int) -> Tensor:
-    bits = torch.from_numpy(shared_array(rows * columns, np.uint16))
-    return bits.view(torch.bfloat16).view(rows, columns)
+        return torch.zeros(rows, columns, dtype=dtype, device=device)
+    memory = mmap.mmap(-1, rows * columns * dtype.itemsize)
+    return torch.frombuffer(memory, dtype=dtype).view(rows, columns)
