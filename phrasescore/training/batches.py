@@ -172,11 +172,6 @@ def _differ(lengths: Indices) -> bool:
     return bool((lengths != lengths[0]).any())
 
 
-def share(pairs: Indices, rank: int, world: int) -> Indices:
-    """Return the share of a batch that process ``rank`` of ``world`` works on."""
-    return pairs[rank::world]
-
-
 STRETCH = 1 << 21  # maximum number of pairs planned at a time
 _RUN = 1 << 10  # number of successive pairs of the table that stay in the same stretch
 

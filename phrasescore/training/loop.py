@@ -15,7 +15,7 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import CurvePoint
-from phrasescore.training.batches import Passes, PlannedBatch, seen_once, share
+from phrasescore.training.batches import Passes, PlannedBatch, seen_once
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
@@ -145,7 +145,7 @@ class Trainer:
         )
         # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
-        mine = share(batch.rows, processes.rank, processes.world)
+        mine = batch.rows[processes.rank :: processes.world]
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
         self._rate = rate
         state.updates += 1

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from phrasescore.runs.final_names import own_file
-from phrasescore.words.hashing import Digests, first_rows, is_first
+from phrasescore.words.hashing import Digests, is_first
 
 # rows of an array on disk that are in memory at a time
 ROWS_AT_ONCE = 1 << 20
@@ -114,7 +114,7 @@ def first_of_equals(
         begin += len(block)
     for part_number in range(parts):
         segments = [slice(*ends[part_number : part_number + 2]) for ends in borders]
-        found = is_first(first_rows(np.concatenate([dealt[segment] for segment in segments])))
+        found = is_first(np.concatenate([dealt[segment] for segment in segments]))
         at = 0
         for segment in segments:
             end = at + segment.stop - segment.start

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
-from phrasescore.training.batches import Indices, in_few_shapes, make_batch, share, with_unknown
+from phrasescore.training.batches import Indices, in_few_shapes, make_batch, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Crew, Processes, can_fork
@@ -133,7 +133,7 @@ class Updates:
         if member >= shares:
             return 0.0
         gradient = self._weights.gradient_views(member)
-        return self._gradient(share(rows, member, shares), number, member, gradient)
+        return self._gradient(rows[member::shares], number, member, gradient)
 
     def _add_up(self, member: int, shares: int) -> float:
         """Sum a part of the gradient over all shares; return the part's squared norm."""

@@ -8,7 +8,7 @@ import torch
 
 from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.sequence_model import END, Batch
-from phrasescore.training.batches import in_few_shapes, paper_plan, share, uniform_plan
+from phrasescore.training.batches import in_few_shapes, paper_plan, uniform_plan
 
 
 @pytest.fixture
@@ -47,13 +47,6 @@ def test_a_paper_plan_sorts_ten_batches_and_leaves_long_phrases_out(
     for first in range(0, len(plan), 10):
         group = np.concatenate(plan[first : first + 10])
         assert (np.diff(longest[group]) >= 0).all()
-
-
-def test_shares_are_the_batch() -> None:
-    """The shares of all processes together are the batch, with each row once."""
-    rows = np.arange(11)
-    together = np.concatenate([share(rows, rank, 3) for rank in range(3)])
-    assert sorted(together.tolist()) == rows.tolist()
 
 
 @pytest.mark.parametrize(
