@@ -97,7 +97,7 @@ class BytePairs:
         except OSError as error:
             raise refusal(error, path) from None
         except ModelError as error:
-            raise error.at(path, error.line) from None
+            raise error.at(path) from None
 
     def write(self, path: Path) -> None:
         """Write the merges."""

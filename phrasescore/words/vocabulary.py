@@ -45,10 +45,11 @@ UNK_ID = 1
 EOS, UNK = b"</s>", b"<unk>"
 SPECIALS = (EOS, UNK)
 _NOT_IN_A_WORD = re.compile(rb"[\0 \t\n]|\r$")
+# a count of 18 digits fits into 64 bits
+_WORD_AND_COUNT = re.compile(rb"([^ \t]+)\t([1-9][0-9]{0,17})")
 _RESTORE_LINES = "restore the file; line numbers are ids, so lines cannot be added or removed"
 _RESTORE = "restore the file, or train the model again"
 _SHOWN = 80  # maximum number of bytes of a word or line in an error
-_MAX_DIGITS = 18  # a count with this many digits fits into 64 bits
 _MAX_BYTES = 1 << 30  # maximum size of a file of words: a hundred million words of ten bytes
 
 
@@ -103,7 +104,7 @@ class Vocabulary:
         try:
             return cls(tuple(plain_lines(path)), byte_pairs)
         except ModelError as error:
-            raise error.at(path, error.line) from None
+            raise error.at(path) from None
 
     def write(self, path: str | Path) -> None:
         """Write the words, one per line."""
@@ -302,20 +303,20 @@ class OutsideWords:
         """
         words, counts = [], []
         for number, line in enumerate(plain_lines(path), 1):
-            word, _, count = line.partition(b"\t")
-            if not word or b" " in word or not _is_count(count):
+            pair = _WORD_AND_COUNT.fullmatch(line)
+            if pair is None:
                 raise ModelError(
                     f"'{visible(line[:_SHOWN])}' is not a word, a tab and its count",
                     path=path,
                     line=number,
                     remedy=_RESTORE,
                 )
-            words.append(word)
-            counts.append(int(count))
+            words.append(pair[1])
+            counts.append(int(pair[2]))
         try:
             return cls(tuple(words), tuple(counts))
         except ModelError as error:
-            raise error.at(path, error.line) from None
+            raise error.at(path) from None
 
     def write(self, path: str | Path) -> None:
         """Write each word with its count on a line."""
@@ -355,7 +356,3 @@ class OutsideWords:
 
 # for models whose shortlist has all words
 NO_OUTSIDE_WORDS = OutsideWords((), ())
-
-
-def _is_count(text: bytes) -> bool:
-    return text.isdigit() and len(text) <= _MAX_DIGITS and text[:1] != b"0"
