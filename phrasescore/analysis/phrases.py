@@ -20,7 +20,7 @@ from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
-from phrasescore.words.hashing import first_rows, is_first, phrase_digests
+from phrasescore.words.hashing import is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, from_lists
 from phrasescore.words.vocabulary import unknown_counts
 
@@ -60,8 +60,9 @@ def sample_phrases(
     with Progress("reading the phrase table", unit="lines") as progress:
         for block in read_blocks(path):
             spans = block.token_spans(side, loaded.model.settings.factor)
-            ids = _distinct(loaded.source_vocabulary.encode_spans(spans))
-            ids = ids.select(np.flatnonzero(ids.lengths >= min_words))
+            ids = loaded.source_vocabulary.encode_spans(spans)
+            new = is_first(phrase_digests(ids.tokens, ids.offsets))
+            ids = ids.select(np.flatnonzero(new & (ids.lengths >= min_words)))
             strange = unknown_counts(ids) > 0
             unknown += int(strange.sum())
             ids = ids.select(np.flatnonzero(~strange))
@@ -140,9 +141,3 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
             remedy="train the model again, perhaps with a lower learning rate",
         )
     return found
-
-
-def _distinct(phrases: TokenSequences) -> TokenSequences:
-    """Return the distinct phrases in the order of their first occurrence."""
-    digests = phrase_digests(phrases.tokens, phrases.offsets)
-    return phrases.select(np.flatnonzero(is_first(first_rows(digests))))

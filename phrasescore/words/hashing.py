@@ -174,6 +174,6 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
         first[row] = slots[slot]
 
 
-def is_first(first: Rows) -> NDArray[np.bool_]:
-    """Turn the result of :func:`first_rows` into a mask ``(N,)`` of the first rows."""
-    return first == np.arange(len(first))
+def is_first(digests: Digests) -> NDArray[np.bool_]:
+    """Return a mask ``(N,)`` of the rows whose digest no earlier row has; see `first_rows`."""
+    return first_rows(digests) == np.arange(len(digests))
