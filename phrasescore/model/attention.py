@@ -192,7 +192,7 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
         return attend_plainly(queries, seen, vector, J)
     found = queries.new_empty(len(queries), seen.values.shape[1])
     weights = vector.new_empty(len(queries), J)
-    _attend_rows(*_arrays(queries, seen, vector, weights, found))
+    _attend_rows(*arrays_of(queries, *_parts(seen, vector), weights, found))
     return found, weights
 
 
@@ -221,10 +221,6 @@ def _attend_equal(
 def _summed(queries: Tensor, keys: Tensor) -> Tensor:
     """Return s W_a + h_j U_a in float32 or a wider type, ``(N, J, A)``."""
     return queries[:, None].to(torch.promote_types(queries.dtype, torch.float32)) + keys
-
-
-def _arrays(queries: Tensor, seen: Attended, vector: Tensor, *more: Tensor) -> list[Array]:
-    return arrays_of(queries, seen.keys, seen.values, vector, seen.begins, seen.lengths, *more)
 
 
 @dataclass(frozen=True)
@@ -288,7 +284,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         convert, finish_gates, finish_state = forward_passes(inputs)
         attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_rows_in_torch
         h, g, k, r, s = map(convert, (carried, gates, candidates, resets, states))
-        parts = [convert(part) for part in _parts(seen, weights)]
+        parts = [convert(part) for part in _parts(seen, weights.vector)]
         for t in range(looks):
             torch.mm(states[t], weights.query, out=queries[t])
             attend_all(convert(queries[t]), *parts, convert(alignments[t]), convert(contexts[t]))
@@ -331,7 +327,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         )
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(convert, given)
-        parts = [convert(part) for part in _parts(seen, weights)]
+        parts = [convert(part) for part in _parts(seen, weights.vector)]
         totals = convert(grad_keys), convert(grad_vector)
         for t in range(looks - 1, -1, -1):
             if t < L:
@@ -363,9 +359,9 @@ class _AttentiveRecurrence(torch.autograd.Function):
         )
 
 
-def _parts(seen: Attended, weights: AttentiveWeights) -> tuple[Tensor, ...]:
+def _parts(seen: Attended, vector: Tensor) -> tuple[Tensor, ...]:
     """Return the arguments of the passes that are the same at all steps."""
-    return seen.keys, seen.values, weights.vector, seen.begins, seen.lengths
+    return seen.keys, seen.values, vector, seen.begins, seen.lengths
 
 
 # Versions of the compiled passes in plain torch. Each sequence has J positions; sequence b begins

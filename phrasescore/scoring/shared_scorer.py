@@ -31,7 +31,6 @@ from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel, State
-from phrasescore.model.softmax import log_softmax
 from phrasescore.model.units import GatedUnit
 from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
 from phrasescore.scoring.prefix_trie import (
@@ -268,7 +267,7 @@ class HistorySteps(ModelSteps):
         ends, words = which[asking], which[trie.parents[children]]
         for a in range(0, len(histories), self._chunk):
             b = min(a + self._chunk, len(histories))
-            ln_p = self._ln_p(histories[a:b])
+            ln_p = self._model.next_words(self._index(histories[a:b]), self._dtype)
             nodes = asking[slice(*np.searchsorted(ends, (a, b)).tolist())]
             at_ends[nodes] = ln_p[self._index(which[nodes] - a), END].cpu().numpy()
             nodes = children[slice(*np.searchsorted(words, (a, b)).tolist())]
@@ -285,13 +284,6 @@ class HistorySteps(ModelSteps):
             histories[nodes, :-1] = histories[trie.parents[nodes], 1:]
             histories[nodes, -1] = trie.words[nodes]
         return histories
-
-    def _ln_p(self, histories: Rows) -> Tensor:
-        """Return ln p of every word after histories, ``(N, V)``."""
-        model = self._model
-        features = model.features(self._index(histories), self._dtype)
-        kind = model.output_words.dtype
-        return log_softmax(features.to(kind), model.output_words, model.output_bias)
 
 
 def _distinct(histories: Rows) -> tuple[Rows, Rows]:

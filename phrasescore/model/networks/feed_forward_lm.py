@@ -153,20 +153,22 @@ class FeedForwardLm(SequenceModel):
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state is the history of the next word."""
         history = source.new_full((len(source), self.settings.order - 1), self._start_mark)
-        return self._next_word(history)
+        return State((history,)), self.next_words(history)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.step`."""
         (history,) = state.rows
-        return self._next_word(torch.cat([history[:, 1:], words[:, None]], dim=1))
+        history = torch.cat([history[:, 1:], words[:, None]], dim=1)
+        return State((history,)), self.next_words(history)
 
     @property
     def _start_mark(self) -> int:
         return self.settings.target_vocabulary
 
-    def _next_word(self, history: Tensor) -> tuple[State, Tensor]:
-        features = self.features(history)
-        return State((history,)), log_softmax(features, self.output_words, self.output_bias)
+    def next_words(self, histories: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+        """Return ln p of every word after N histories, ``(N, V)``; see :meth:`features`."""
+        features = self.features(histories, dtype).to(self.output_words.dtype)
+        return log_softmax(features, self.output_words, self.output_bias)
 
     def _n_grams(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the N histories of a batch and the words that follow them, without padding."""
