@@ -41,7 +41,7 @@ HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in t
 
 @dataclass(frozen=True)
 class Defaults:
-    """Default values of the options whose defaults depend on recipe and material.
+    """Defaults that depend on recipe and material.
 
     Attributes:
         patience: A run ends after this many evaluations without gain; 0: no limit.
@@ -80,11 +80,8 @@ _PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
 _SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
 _PAPER_TEXT = DEFAULTS["text", "paper"]
 
-_PHRASE, _FEED_FORWARD, _LM = (
-    EncoderDecoderSettings,
-    FeedForwardPhraseSettings,
-    FeedForwardLmSettings,
-)
+_PHRASE, _LM = EncoderDecoderSettings, FeedForwardLmSettings
+_FEED_FORWARD = FeedForwardPhraseSettings
 _FAST, _FAST_LM, _FAST_RNN = (
     kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
 )
@@ -404,32 +401,25 @@ class TrainingSettings:
         """Maximum number of words of a training sentence."""
         return self.max_length or MAX_LENGTH
 
-    @property
-    def held_out(self) -> tuple[int, int]:
-        """Numbers of pairs to hold out by source and at random, if the input is large enough."""
+    def held_out_of(self, pairs: int) -> tuple[int, int]:
+        """Return how many of ``pairs`` pairs, if there are enough, to hold out.
+
+        The first number is for pairs held out by source, the second for pairs drawn at random.
+        """
         if self.held_out_text:
             return 0, 0
         usual = self.defaults
         if self.learns_from == "text":
             # equal sentences are held out together, like the pairs of one source
-            return _given(self.held_out_pairs, usual.held_out_sources), 0
+            share = max(usual.held_out_sources, pairs // HELD_OUT_SHARE_OF_TEXT)
+            return _given(self.held_out_pairs, share), 0
         return (
             _given(self.held_out_sources, usual.held_out_sources),
             _given(self.held_out_pairs, usual.held_out_pairs),
         )
 
-    def held_out_of(self, pairs: int) -> tuple[int, int]:
-        """Return the numbers of :attr:`held_out` for an input of ``pairs`` pairs."""
-        sources, others = self.held_out
-        if self.learns_from == "text" and not self.held_out_text and self.held_out_pairs is None:
-            sources = max(sources, pairs // HELD_OUT_SHARE_OF_TEXT)
-        return sources, others
-
     def in_force(self) -> TrainingSettings:
-        """Fill in the defaults of epochs, patience, evaluations, dropout and label smoothing.
-
-        If ``evaluations`` is still ``None``, there is one evaluation after each pass.
-        """
+        """Fill in the defaults of epochs, patience, evaluations, dropout and label smoothing."""
         usual, epochs = self.defaults, self.max_epochs
         patience = _given(self.patience, usual.patience)
         # in the paper, only patience ends the training of a language model
@@ -445,13 +435,8 @@ class TrainingSettings:
             label_smoothing=_given(self.label_smoothing, usual.label_smoothing),
         )
 
-    def asked(self, precision: str, digest: str) -> dict[str, Any]:
-        """Return everything that the weights depend on, as JSON values.
-
-        Args:
-            precision: Precision of the matrix products.
-            digest: Digest of the input.
-        """
+    def asked(self, precision: str, input_digest: str) -> dict[str, Any]:
+        """Return everything that the weights depend on, as JSON values."""
         settings, kind = self.in_force(), self.model_kind
         names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]
         names += ["seed", "max_epochs", "patience", "evaluations"]
@@ -466,9 +451,9 @@ class TrainingSettings:
             **({"byte_pairs": self.byte_pairs} if self.byte_pairs else {}),
             **{name: getattr(settings, name) for name in names},
             "max_seconds": self.max_time,
-            "held_out": list(self.held_out),
+            "held_out": list(self.held_out_of(0)),
             "precision": precision,
-            INPUT: digest,
+            INPUT: input_digest,
         }
 
     def model_settings(self, source_vocabulary: int, target_vocabulary: int) -> ModelSettings:

@@ -56,7 +56,7 @@ def test_recipes_bring_sizes_and_regularisation() -> None:
     """The paper's recipe has the paper's sizes without regularisation; given values are kept."""
     fast, paper = request("search"), request("search", recipe="paper")
     assert (regularisation(fast), regularisation(paper)) == ((0.3, 0.1), (0.0, 0.0))
-    assert (fast.held_out, paper.held_out) == ((1000, 0), (0, 0))
+    assert [each.held_out_of(29_000) for each in (fast, paper)] == [(1000, 0), (0, 0)]
     sizes = ("hidden", "embedding", "maxout", "rank", "alignment")
     settings = [vars(each.model_settings(9, 9)) for each in (fast, paper)]
     assert [settings[0][name] for name in sizes] == [512, 256, 256, 256, 512]
@@ -64,7 +64,7 @@ def test_recipes_bring_sizes_and_regularisation() -> None:
     own = request("search", hidden=100, dropout=0.0, held_out_text=TEXTS)
     assert vars(own.model_settings(9, 9))["alignment"] == 100
     assert regularisation(own) == (0.0, 0.1)
-    assert own.held_out == (0, 0)
+    assert own.held_out_of(29_000) == (0, 0)
     assert own.files == (*TEXTS, *TEXTS)
 
 
