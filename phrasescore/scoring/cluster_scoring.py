@@ -38,9 +38,9 @@ from phrasescore.table.phrase_table import TableFormat
 # be finished and wait until an earlier, slow block is written.
 BLOCKS = 6
 _MAX_JOBS = 2  # maximum number of jobs whose models a worker keeps
-# a block's lines as a gzip member, the number of its first line, its number of lines, the file of
-# the table, the number of scores in a line, and whether the table is hierarchical
-PackedBlock: TypeAlias = tuple[bytes, int, int, str, int, bool]
+# a block's lines as a gzip member, its number of lines, the number of its first line, the file of
+# the table, and the format of the table
+PackedBlock: TypeAlias = tuple[bytes, int, int, str, TableFormat]
 # the scored lines as a gzip member, their counts, and the address of the worker
 WorkerResult: TypeAlias = tuple[bytes, ScoringCounts, str]
 
@@ -200,8 +200,8 @@ class ClusterScorer:
 
 def packed_block(block: TableBlock) -> PackedBlock:
     """Return a block in the form that is sent to a worker."""
-    lines, form = bytes(compress_member(block.text)), block.format
-    return lines, block.first_line, len(block), str(block.path), form.scores, form.hierarchical
+    text = bytes(compress_member(block.text))
+    return text, len(block), block.first_line, str(block.path), block.format
 
 
 # -- on a worker -------------------------------------------------------------------------------
@@ -246,9 +246,8 @@ def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:
 
 
 def _unpacked_block(block: PackedBlock) -> TableBlock:
-    text, first_line, lines, path, scores, hierarchical = block
-    expected = TableFormat(scores, hierarchical)
-    return checked_block(GzipMember(text).text(), lines, first_line, path, expected)
+    text, lines, first_line, path, form = block
+    return checked_block(GzipMember(text).text(), lines, first_line, path, form)
 
 
 @functools.lru_cache(maxsize=_MAX_JOBS)
