@@ -302,14 +302,14 @@ def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Prefer
 
 def markdown(preferences: Iterable[Preferences]) -> bytes:
     """Return tables in the layout of the paper's tables, one for each group of sources."""
-    lines: list[str] = []
+    tables = []
     for group, members in itertools.groupby(preferences, key=lambda each: each.source.group):
-        lines += ["", f"**{_TITLES[group]}**", ""] if lines else [f"**{_TITLES[group]}**", ""]
-        lines += [_row(_HEADER), _row(["---"] * len(_HEADER))]
+        lines = [f"**{_TITLES[group]}**", "", _row(_HEADER), _row(["---"] * len(_HEADER))]
         for each in members:
             cells = (each.by_table, each.by_model, each.samples)
             lines.append(_row([_shown(each.source.source), *map(_cell, cells)]))
-    return "".join(f"{line}\n" for line in lines).encode()
+        tables.append("".join(f"{line}\n" for line in lines))
+    return "\n".join(tables).encode()
 
 
 def json_values(preferences: Iterable[Preferences]) -> list[dict[str, Any]]:

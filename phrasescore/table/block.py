@@ -222,9 +222,7 @@ class TableBlock:
 
     def line(self, row: int) -> bytes:
         """Return one line, without its line feed."""
-        begin = self.text.rfind(b"\n", 0, int(self.spans[row, SOURCE])) + 1
-        end = self.text.find(b"\n", int(self.spans[row, SCORES_END]))
-        return self.text[begin:] if end < 0 else self.text[begin:end]
+        return self.text[_line_begin(self, row) : _line_begin(self, row + 1)].removesuffix(b"\n")
 
     def entry(self, row: int) -> Entry:
         """Return all columns of one line."""
