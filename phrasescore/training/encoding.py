@@ -19,10 +19,7 @@ import itertools
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +35,7 @@ from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, PairSet
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, first_of_equals, write_npy
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.hashing import pair_digests, phrase_digests
-from phrasescore.words.token_sequences import from_lists
+from phrasescore.words.token_sequences import from_lists, offsets_of
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
@@ -97,14 +94,21 @@ def _encode_once(
     return load_pairs(folder)
 
 
-@dataclass(frozen=True)
 class StreamedSide:
-    """One side of all input lines, as word numbers."""
+    """One side of all input lines, as word numbers in files ``SIDE.*`` of a scratch folder."""
 
-    words: WordTable
-    numbers: DiskArray
-    lengths: DiskArray
-    digests: DiskArray
+    def __init__(self, scratch: Path, side: Side) -> None:
+        self.words = WordTable()
+        self.numbers = DiskArray(scratch / f"{side}.numbers", np.int32)
+        self.lengths = DiskArray(scratch / f"{side}.lengths", np.int32)
+        self.digests = DiskArray(scratch / f"{side}.digests", (np.uint64, 2))
+
+    def append(self, spans: TokenSpans) -> None:
+        """Add the lines of a block."""
+        numbers = self.words.add_spans(spans.data, spans.begins, spans.ends)
+        self.numbers.append(numbers)
+        self.lengths.append(np.diff(spans.offsets))
+        self.digests.append(phrase_digests(numbers, spans.offsets))
 
     def chunks(self, kept: Mask) -> Iterator[NDArray[np.int32]]:
         """Yield the word numbers of the kept lines, block by block."""
@@ -180,33 +184,28 @@ class StreamedSide:
                 yield ends
 
 
-def _in_pieces(
+def _cut_in_pieces(
     sides: Mapping[Side, StreamedSide], learned: Mask, merges: int, folder: Path, scratch: Path
-) -> dict[Side, StreamedSide]:
-    """Learn byte pairs from the ``learned`` lines; return all lines as pieces of words."""
+) -> None:
+    """Learn byte pairs from the ``learned`` lines, and cut the words of all lines into pieces."""
     counts: Counter[bytes] = Counter()
     for side in sides.values():
-        numbers = side.counts(learned).tolist()
-        counts.update(dict(zip(side.words.words(), numbers, strict=True)))
+        occurrences = side.counts(learned).tolist()
+        counts.update(dict(zip(side.words.words(), occurrences, strict=True)))
     byte_pairs = BytePairs.learn(counts, merges)
     byte_pairs.write(folder / BYTE_PAIRS)
     cut = byte_pairs.cutter()
-    found: dict[Side, StreamedSide] = {}
     for name, side in sides.items():
         table = WordTable()
-        words = (cut(word) for word in side.words.words())
-        pieces = from_lists([table.add_all(word).tolist() for word in words])
-        paths = scratch / f"{name}.pieces", scratch / f"{name}.pieces_of_lines"
-        with paths[0].open("wb") as numbers_file, paths[1].open("wb") as lengths_file:
-            every = np.ones(len(side.lengths), np.bool_)
-            for chunk, lengths in zip(side.chunks(every), side.lengths.blocks(), strict=True):
-                in_line = pieces.select(chunk)
-                ends = in_line.offsets[np.insert(np.cumsum(lengths), 0, 0)]
-                numbers_file.write(in_line.tokens.data)
-                lengths_file.write(np.diff(ends).astype(np.int32).data)
-        numbers_of_pieces, lengths_in_pieces = (DiskArray(path, np.int32) for path in paths)
-        found[name] = StreamedSide(table, numbers_of_pieces, lengths_in_pieces, side.digests)
-    return found
+        pieces = from_lists([table.add_all(cut(word)).tolist() for word in side.words.words()])
+        numbers = DiskArray(scratch / f"{name}.pieces", np.int32)
+        lengths = DiskArray(scratch / f"{name}.pieces_of_lines", np.int32)
+        every = np.ones(len(side.lengths), np.bool_)
+        for chunk, words in zip(side.chunks(every), side.lengths.blocks(), strict=True):
+            in_line = pieces.select(chunk)
+            numbers.append(in_line.tokens)
+            lengths.append(np.diff(in_line.offsets[offsets_of(words)]))
+        side.words, side.numbers, side.lengths = table, numbers, lengths
 
 
 def stream_sides(
@@ -216,29 +215,13 @@ def stream_sides(
     sides: Sequence[Side] = SIDES,
 ) -> dict[Side, StreamedSide]:
     """Stream blocks of lines into raw files of numbers, lengths and digests for each side."""
-    words = {side: WordTable() for side in sides}
-    with ExitStack() as stack, Progress(title, unit="lines") as progress:
-        files: dict[tuple[Side, str], BinaryIO] = {
-            (side, name): stack.enter_context((scratch / f"{side}.{name}").open("wb"))
-            for side in sides
-            for name in ("numbers", "lengths", "digests")
-        }
+    streamed = {side: StreamedSide(scratch, side) for side in sides}
+    with Progress(title, unit="lines") as progress:
         for block in blocks:
-            for side, spans in zip(sides, block, strict=True):
-                numbers = words[side].add_spans(spans.data, spans.begins, spans.ends)
-                files[side, "numbers"].write(numbers.data)
-                files[side, "lengths"].write(np.diff(spans.offsets).astype(np.int32).data)
-                files[side, "digests"].write(phrase_digests(numbers, spans.offsets).data)
+            for side, spans in zip(streamed.values(), block, strict=True):
+                side.append(spans)
             progress.advance(len(block[0].offsets) - 1)
-    return {
-        side: StreamedSide(
-            words[side],
-            DiskArray(scratch / f"{side}.numbers", np.int32),
-            DiskArray(scratch / f"{side}.lengths", np.int32),
-            DiskArray(scratch / f"{side}.digests", (np.uint64, 2)),
-        )
-        for side in sides
-    }
+    return streamed
 
 
 # versions of the files; raise them when the meaning of the files changes
@@ -323,7 +306,7 @@ def encode_texts(
                 raise _nothing_left(int(part.sum()), len(sides), limit, texts[0])
         left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
         if settings.byte_pairs:
-            sides = _in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
+            _cut_in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
         report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
         return {
             "summary": _summary(lines[0], left_out, len(sides)),

@@ -35,14 +35,13 @@ class DiskArray:
     Args:
         path: The file.
         kind: Type of a row; ``(np.uint64, 2)`` for rows of two numbers.
-        rows: If given, the file is created with this many rows of zeros, to be set in any order.
+        rows: The file is created with this many rows of zeros, to be set in any order.
     """
 
-    def __init__(self, path: Path, kind: DTypeLike, rows: int | None = None) -> None:
+    def __init__(self, path: Path, kind: DTypeLike, rows: int = 0) -> None:
         self._path, self._kind = path, np.dtype(kind)
-        if rows is not None:
-            with path.open("wb") as stream:
-                stream.truncate(rows * self._kind.itemsize)
+        with path.open("wb") as stream:
+            stream.truncate(rows * self._kind.itemsize)
 
     def __len__(self) -> int:
         return self._path.stat().st_size // self._kind.itemsize
@@ -59,6 +58,10 @@ class DiskArray:
         with self._path.open("r+b") as stream:
             stream.seek(begin * self._kind.itemsize)
             stream.write(np.ascontiguousarray(rows, self._kind.base).data)
+
+    def append(self, rows: NDArray[Any]) -> None:
+        """Write rows after the last row."""
+        self[len(self)] = rows
 
     def blocks(self) -> Iterator[NDArray[Any]]:
         """Yield all rows in blocks."""
