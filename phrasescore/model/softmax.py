@@ -131,9 +131,8 @@ class _SummedCrossEntropy(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         """Scale the gradients that the forward pass has computed."""
         features, words, bias = ctx.saved_tensors
-        if (
-            grad.device.type == "cpu" and float(grad) == 1.0
-        ):  # nothing follows the loss, so the gradients need not be scaled
+        # if nothing follows the loss, the gradients need not be scaled
+        if grad.device.type == "cpu" and float(grad) == 1.0:
             return features, words, bias, None, None, None, None
         scaled = features * grad.to(features.dtype), words * grad, bias * grad
         return *scaled, None, None, None, None

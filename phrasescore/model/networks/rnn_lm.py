@@ -51,10 +51,7 @@ class RnnLm(MaxoutReadout):
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
     ) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state is the unit's carried state."""
-        kind = dtype or self.target_embedding.dtype
-        none = torch.zeros(
-            len(source), self.settings.embedding, dtype=kind, device=self.target_embedding.device
-        )
+        none = self.target_embedding.new_zeros(len(source), self.settings.embedding, dtype=dtype)
         return self._after(self._zeros(none), none)
 
     def step(self, state: State, words: Tensor) -> tuple[State, Tensor]:
