@@ -87,7 +87,7 @@ def test_a_map_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) ->
         (["table.gz", "-o", "map.gif"], "a map is an HTML page. End its name", 2),
         (["-o", "m.html"], "exactly one of PHRASE-TABLE and --words", 2),
         (["small", "-o", "m.html"], "at least 10 points, but this map would have 1 point", 2),
-        (["table.gz", "-o", "m.html", "--min-words", "9"], "no source phrase of at least 9", 3),
+        (["table.gz", "-o", "m.html", "--min-words", "9"], "Lower --min-words", 3),
         (["table.gz", "-o", "m.html", "--side", "source"], "Add --words", 2),
         (["table.gz", "-o", "m.html", "--model", "search"], "Add --words for its word", 4),
         (["table.gz", "-o", "m.html", "--phrases", "3"], "is not in the range", 2),

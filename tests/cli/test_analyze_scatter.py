@@ -152,3 +152,19 @@ def test_wrong_input_is_one_sentence(
     assert problem in done.stderr.decode()
     assert b"Traceback" not in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_nothing_is_replaced(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Files whose names the command chooses replace neither inputs nor other commands' results."""
+    (tmp_path / "pairs.tsv.gz").write_bytes((data / "table.gz").read_bytes())
+    call = "analyze", "scatter", "--model-column", "4", "pairs.tsv.gz", "-o"
+    done = phrasescore(*call, ".")
+    assert done.returncode == 2, done.stderr
+    assert b"--output would replace an input: TABLE" in done.stderr
+    (tmp_path / "out").mkdir()
+    for text in ('{"kind": "tune"}', "no JSON"):
+        (tmp_path / "out" / "result.json").write_text(text)
+        done = phrasescore(*call, "out")
+        assert done.returncode == 2, done.stderr
+        assert b"would replace the result of another command" in done.stderr
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["result.json"]

@@ -82,10 +82,12 @@ def rows(folder: Path) -> list[bytes]:
 
 
 def test_from_a_file_to_the_table_and_again(
-    phrasescore: Phrasescore, experiment: Path, tmp_path: Path
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, bundled_golden: Path
 ) -> None:
     """Rows can be added one by one; finished steps are kept, missing steps are run."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "RNN + WP")
+    (tmp_path / "system").symlink_to(bundled_golden / "system")
+    call = "experiment", experiment.name, "--data", ".", "-o", "results"
+    done = phrasescore(*call, "--only", "RNN + WP")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "| Baseline | " in said
@@ -109,11 +111,11 @@ def test_from_a_file_to_the_table_and_again(
     same = json.loads(compared.stdout)["metrics"]["bleu"][1]
     assert second == {**same, "system": "RNN + WP"}
     files[1].unlink()
-    more = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Reranked")
+    more = phrasescore(*call, "--only", "Reranked")
     assert b"8 of 13 steps were run" in more.stderr
     assert "RNN + WP: kept results of an earlier call" in more.stdout.decode()
     assert rows(tmp_path)[:4] == before[:4]
-    again = phrasescore("experiment", experiment.name, "-o", "results", "--json")
+    again = phrasescore(*call, "--json")
     assert b"3 of 20 steps were run" in again.stderr
     record = json.loads(again.stdout)
     assert [system["seeds"] for system in record["systems"]] == [[1], [1], [1], [], []]
@@ -297,12 +299,17 @@ def test_on_a_cluster(
     assert bleu[0] == bleu[1]
 
 
-@pytest.mark.parametrize("name", ["dev.en", "small.ini"])
+@pytest.mark.parametrize("name", ["dev.en", "small.ini", "model-1/config.json"])
 def test_a_result_replaces_no_file_of_the_experiment(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, name: str
 ) -> None:
     """Files named only by the experiment file or its moses.ini are protected as inputs, too."""
-    text = experiment.read_text("utf-8")
+    text = experiment.read_text("utf-8").replace(
+        "[models.untrained]\ntrain",
+        '[models.untrained]\nfolder = "model-{seed}"\nper_seed = true\n#',
+    )
+    (tmp_path / "model-1").mkdir()
+    (tmp_path / "model-1" / "config.json").write_text("{}", "utf-8")
     (tmp_path / "small.ini").write_text("[feature]\nWordPenalty\n", "utf-8")
     before = (tmp_path / name).read_bytes()
     changed = text.replace('system = "system/moses.ini"', f'system = "{tmp_path / "small.ini"}"')

@@ -47,6 +47,31 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
     assert (folder / "moses.ini").read_bytes() == INI
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "ini add-column moses.ini --table new -o",
+        "ini add-language-model moses.ini --model new -o",
+        "ini remove-feature moses.ini Distortion0 -o",
+        "ini absolute-paths moses.ini -o",
+        "doctor moses.ini --json-file",
+        "prune new --weights moses.ini --top 1 -o",
+        "tune moses.ini --source new --reference new -o tuned --json-file",
+        "decode moses.ini -o",
+    ],
+)
+def test_no_output_replaces_a_table_of_the_ini(
+    phrasescore: Phrasescore, folder: Path, call: str
+) -> None:
+    """Every command that reads an ini protects the files that the ini names."""
+    before = sorted(folder.iterdir())
+    done = phrasescore(*call.split(), "old")
+    assert done.returncode == 2, done.stderr
+    assert b"would replace an input: TranslationModel0" in done.stderr
+    assert (folder / "old").read_bytes() == b"la ||| the ||| 0.5\n"
+    assert sorted(folder.iterdir()) == before
+
+
 def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
     """Options set the start weight, absolute paths and standard output; the ini can be replaced."""
     arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")

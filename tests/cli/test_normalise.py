@@ -63,19 +63,24 @@ def test_other_words_or_options_train_again_what_they_change(
 def test_an_attention_model_chooses_among_the_forms(
     phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
-    """The model is trained by commands; the better choice on the dev words is recorded and used."""
+    """The model is trained by commands; the better choice on the dev words is recorded and used.
+
+    The path of the folder has a space, which an ini cannot express.
+    """
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:40]), "utf-8")
     (tmp_path / "dev.tsv").write_text("".join(lines[40:100]), "utf-8")
-    done = phrasescore("normalise", "train", "words.tsv", "n", "--dev", "dev.tsv", "--neural")
+    done = phrasescore(
+        "normalise", "train", "words.tsv", "a folder", "--dev", "dev.tsv", "--neural"
+    )
     assert done.returncode == 0, done.stderr
     for command in (b"train", b"nbest", b"optimize"):
         assert b"\nphrasescore " + command in done.stderr
-    record = tmp_path / "n" / "normaliser.json"
+    record = tmp_path / "a folder" / "normaliser.json"
     choice = json.loads(record.read_text())
     assert choice["right"] >= choice["system_right"]
     record.write_text(json.dumps(choice | {"attention": True, "remembered": None}))
-    done = phrasescore("normalise", "apply", "n", "-", stdin=b"hovse\nverie\n")
+    done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 2
 
@@ -98,6 +103,7 @@ BAD = [
     ("three columns", b"a\tb\tc\n", "3 columns; expected a word and its normal form"),
     ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: its normal form is empty"),
     ("an empty word", b"\tvery\n", "bad.tsv:1: a word is empty"),
+    ("a long word", b"a\tb\n" + b"a" * 301 + b"\tb\n", "bad.tsv:2: a word of 301 characters"),
     ("nothing", b"\n\n", "the file contains no words"),
     ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),
     ("sentences", b"he is a very old man\the is an old man\n" * 3, "so they are sentences"),
@@ -115,6 +121,18 @@ def test_files_that_are_no_words(
     assert message in done.stderr.decode()
     assert done.stderr.count(b"\n") == 1
     assert not (tmp_path / "n").exists()
+
+
+def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Training writes only into a folder of its own, whose files are no inputs."""
+    (tmp_path / "n").mkdir()
+    shutil.copy(DEV, tmp_path / "n" / "dev.source")
+    done = phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source")
+    assert (done.returncode, b"the training could replace this input" in done.stderr) == (2, True)
+    done = train(phrasescore)
+    assert (done.returncode, b"the folder is not empty" in done.stderr) == (2, True)
+    assert [path.name for path in (tmp_path / "n").iterdir()] == ["dev.source"]
+    assert (tmp_path / "n" / "dev.source").read_bytes() == DEV.read_bytes()
 
 
 def test_folders_and_words_that_do_not_fit(phrasescore: Phrasescore, tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     for name, model in settings.models.items():
         for seed in settings.seeds if model.folder else ():
             model_folder = settings.resolve(model.folder.replace(SEED, str(seed)))
-            yield f"the model {name} of the experiment", model_folder
+            yield f"the experiment's model {name}", model_folder
 
 
 def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> ExperimentSettings:

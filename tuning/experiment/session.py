@@ -239,9 +239,7 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
         try:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
-                    raise SettingsError(
-                        f"the experiment itself gives {twice} to {name}, so the file must not"
-                    )
+                    raise SettingsError(f"the experiment sets {twice} itself, so the file must not")
                 if name == "train":
                     from phrasescore.commands.train import settings_of
 

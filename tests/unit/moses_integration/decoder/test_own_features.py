@@ -78,6 +78,40 @@ def test_lists_show_them(ini: MosesIni) -> None:
     assert list(again.features)[-1] == "Lengths0"
 
 
+@pytest.mark.parametrize(
+    ("name", "weights", "message"),
+    [
+        ("LM0", (1.0,), "called 'LM0'"),
+        ("A B", (1.0,), "called 'A B'"),
+        ("", (1.0,), "called ''"),
+        ("X=", (1.0,), "called 'X='"),
+        ("X", (np.nan,), "the weights of X are"),
+        ("X", (), "the weights of X are"),
+    ],
+)
+def test_names_and_weights(
+    ini: MosesIni, name: str, weights: tuple[float, ...], message: str
+) -> None:
+    """An own feature cannot replace another feature, or make totals that are not numbers."""
+    feature = WeightedFeature(name, lengths, weights)
+    with pytest.raises(SettingsError, match=message):
+        Decoder(ini, own_features=[feature])
+
+
+def test_equal_names(ini: MosesIni) -> None:
+    """Two own features of the same name are refused."""
+    with pytest.raises(SettingsError, match="called 'Lengths0'"):
+        Decoder(ini, own_features=[weighted(1.0, 1.0), weighted(1.0, 1.0)])
+
+
+def test_values_that_are_no_numbers(ini: MosesIni) -> None:
+    """A function that returns texts is refused."""
+    feature = WeightedFeature("Texts0", lambda source, candidates: candidates, (1.0,))  # type: ignore[arg-type, return-value]
+    decoder = Decoder(ini, own_features=[feature])
+    with pytest.raises(SettingsError, match="Texts0 gives no array of numbers"):
+        list(decoder.decode(decoder.load([(b"s0",)])))
+
+
 def test_wrong_shapes(ini: MosesIni) -> None:
     """Values that do not fit the weights are refused."""
     decoder = Decoder(ini, own_features=[weighted(1.0)])

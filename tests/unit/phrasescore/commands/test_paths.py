@@ -48,7 +48,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.link("table", "hard")
     Path("loop").symlink_to("loop")
     Path("nowhere").symlink_to("missing")
-    Path("model").mkdir()
+    Path("model/deep").mkdir(parents=True)
+    Path("model/deep/weights").write_bytes(b"")
     Path("model/weights").write_bytes(b"")
     Path("old").write_bytes(b"earlier")
 
@@ -68,6 +69,7 @@ def call(*arguments: str) -> None:
         (["table", "--report", "soft"], "--report would replace an input: TABLE"),
         (["-", "--source", "table", "-o", "hard"], "--output would replace an input: --source"),
         (["-", "--model", "model", "-o", "model/weights"], "replace an input: --model"),
+        (["-", "--model", "model", "-o", "model/deep/weights"], "replace an input: --model"),
         (["-", "--model", "model", "--folder", "model"], "replace an input: --model"),
         (["table", "-o", "new", "--report", "./new"], "--output and --report would write the same"),
         (["table", "-o", "old", "--report", "old"], "--output and --report would write the same"),
@@ -82,6 +84,7 @@ def call(*arguments: str) -> None:
         ),
         (["old", "--source", "-", "--source", "-"], "two values of --source would both read"),
         (["-", "-o", "old", "--hidden-input", "old"], "replace an input: TranslationModel0"),
+        (["-", "-o", "model/weights", "--hidden-input", "model"], "an input: TranslationModel0"),
     ],
 )
 def test_an_output_replaces_nothing_that_is_needed(arguments: list[str], says: str) -> None:
@@ -101,6 +104,8 @@ def test_an_output_replaces_nothing_that_is_needed(arguments: list[str], says: s
         ["table", "-o", "-", "--instead", "-"],
         ["table", "-o", "nowhere"],
         ["-", "--model", "model", "-o", "model/new"],
+        ["-", "--model", "model", "-o", "model/../old"],
+        ["-", "--model", ".", "--folder", "model"],
         ["-", "--model", ".", "-o", "-"],
         ["table", "--edited", "soft"],
     ],

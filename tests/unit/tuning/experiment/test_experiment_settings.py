@@ -96,8 +96,8 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_small_file_has_defaults(tmp_path: Path) -> None:
-    """Data and one system are enough."""
-    settings = read_experiment(written(tmp_path, SMALL))
+    """Data and one system are enough; a byte order mark is no part of them."""
+    settings = read_experiment(written(tmp_path, f"\ufeff{SMALL}"))
     assert settings.seeds == (1, 2, 3)
     assert (settings.tuning.rounds, settings.decoder.kind) == (8, "embedded")
     assert settings.folder == tmp_path / "data"

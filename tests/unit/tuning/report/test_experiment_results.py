@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -52,6 +53,17 @@ def test_scores_texts_tunings_and_models(tmp_path: Path) -> None:
     assert found.holds.startswith("1 model, 1 scored table")
     assert found.unfinished == []
     assert found.notes == ["Later was not run: not yet."]
+
+
+def test_experiments_of_the_same_name(tmp_path: Path) -> None:
+    """The folder tells experiments with the same name apart, and all comparisons are shown."""
+    write_experiment(tmp_path)
+    (tmp_path / "results").rename(tmp_path / "one")
+    (tmp_path / "results").mkdir()
+    (tmp_path / "one").rename(tmp_path / "results" / "one")
+    shutil.copytree(tmp_path / "results" / "one", tmp_path / "results" / "two")
+    found = read(tmp_path)
+    assert [*found.texts] == ["test (Ex, one)", "test (Ex, two)"]
 
 
 def test_work_that_is_still_to_come(tmp_path: Path) -> None:
