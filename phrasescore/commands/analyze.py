@@ -337,11 +337,15 @@ def vectors(options: VectorsOptions) -> None:
         from phrasescore.analysis.phrases import phrase_summaries, read_phrases
         from phrasescore.model.folder import load_model
         from phrasescore.model.kinds import must_summarise
+        from phrasescore.words.known_words import unknown_warning
+        from phrasescore.words.vocabulary import unknown_counts
 
         options.use_threads()
         loaded = load_model(options.model)
         must_summarise(loaded.model.settings, loaded.path)
         ids, texts = read_phrases(options.phrases, loaded)
+        if warning := unknown_warning(unknown_counts(ids).sum() / ids.lengths.sum()):
+            click.echo(warning, err=True)
         found = phrase_summaries(loaded, ids, options.device)
         write_vectors(output, "phrases", loaded.digest, texts, found)
     rows, size = found.shape

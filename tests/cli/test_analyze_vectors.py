@@ -58,6 +58,10 @@ def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path
         vectors = arrays["vectors"]
     for row, words in enumerate(([b"a", b"b"], [b"stranger", b"caf\xe9"], [b"a", b"b"])):
         np.testing.assert_allclose(vectors[row], summary_of(data / "model", words), atol=1e-6)
+    assert b"warning" not in done.stderr
+    call = "analyze", "vectors", "--model", data / "model", "-", "-o", "v.npz"
+    done = phrasescore(*call, stdin=b"a ||| stranger ||| 0.5\n")
+    assert b"warning: the model does not know most of these words" in done.stderr
 
 
 def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
