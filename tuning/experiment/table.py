@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -203,12 +204,19 @@ def _paper(system: ExperimentSystem) -> str:
     return shown if any(scores) else _NOTHING
 
 
+def _with(optimizer: str, options: Sequence[str]) -> str:
+    """Return the name of an optimiser, with the options that the file gives it."""
+    given = f" with {shlex.join(options)}" if options else ""
+    return f"{optimizer.upper()}{given}"
+
+
 def _how(settings: ExperimentSettings) -> str:
     sections = ", ".join(f"{name} {value}" for name, value in settings.decoder.sections.items())
     decoder = "real Moses" if settings.decoder.kind == "moses" else "the embedded decoder"
+    tuning = settings.tuning
     return (
-        f"{settings.tuning.optimizer.upper()}, at most {settings.tuning.rounds} rounds, "
-        f"{settings.tuning.nbest_size}-best, {decoder}" + (f" ({sections})" if sections else "")
+        f"{_with(tuning.optimizer, tuning.options)}, at most {tuning.rounds} rounds, "
+        f"{tuning.nbest_size}-best, {decoder}" + (f" ({sections})" if sections else "")
     )
 
 
@@ -224,7 +232,8 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
     if any(system.rerank for system in settings.systems):
         yield (
             f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system are "
-            f"rescored; {settings.rerank.optimizer.upper()} optimises all weights again on dev."
+            f"rescored; {_with(settings.rerank.optimizer, settings.rerank.options)} optimises all "
+            "weights again on dev."
         )
     for system, row in zip(settings.systems, record.systems, strict=True):
         has_scores = any(system.name in text.files for text in record.texts.values())
