@@ -160,7 +160,7 @@ class Decoder:
                     f"an own feature is called {feature.name!r}",
                     remedy="choose a name without blanks, = and |, which no other feature has",
                 )
-            if not feature.weights or not np.isfinite(feature.weights).all():
+            if len(feature.weights) == 0 or not np.isfinite(feature.weights).all():
                 raise SettingsError(
                     f"the weights of {feature.name} are {feature.weights}, expected finite numbers"
                 )

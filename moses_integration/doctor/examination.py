@@ -25,6 +25,7 @@ from moses_integration.real_moses import check_features
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
+from phrasescore.table.phrase_table import Side
 
 # a weight below this share of the largest weight has no effect; for a constant feature, Moses's
 # MERT returns weights near 1e-38
@@ -251,10 +252,10 @@ def check_phrase_models(
     for folder in folders:
         with found.collecting(folder):
             vocabularies = load_model(folder).sides
-            if "source" in vocabularies:
-                _check_words(found, [source], vocabularies["source"].knows, f"the model {folder}")
-            if "target" in vocabularies:
-                _check_words(found, references, vocabularies["target"].knows, f"the model {folder}")
+            texts: dict[Side, list[TextWords]] = {"source": [source], "target": references}
+            for side, words in texts.items():
+                if side in vocabularies:
+                    _check_words(found, words, vocabularies[side].knows, f"the model {folder}")
 
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:

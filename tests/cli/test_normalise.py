@@ -123,6 +123,17 @@ def test_files_that_are_no_words(
     assert not (tmp_path / "n").exists()
 
 
+def test_words_from_standard_input(
+    phrasescore: Phrasescore, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """The folder may be the current directory, if it is empty."""
+    dev = tmp_path_factory.mktemp("other") / "dev.tsv"
+    dev.write_bytes(b"".join(DEV.read_bytes().splitlines(keepends=True)[:40]))
+    pairs = b"".join(TRAINING.read_bytes().splitlines(keepends=True)[:40])
+    done = phrasescore("normalise", "train", "-", ".", "--dev", dev, stdin=pairs)
+    assert done.returncode == 0, done.stderr
+
+
 def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Training writes only into a folder of its own, whose files are no inputs."""
     (tmp_path / "n").mkdir()

@@ -140,7 +140,10 @@ class EmbeddedDecoder:
     ) -> int:
         """Translate the text and write the n-best list under its final name once it is complete.
 
-        Real Moses writes messages to ``log``; this decoder has none. Return the number of lines.
+        Only real Moses writes messages to ``log``.
+
+        Returns:
+            The number of lines.
 
         Raises:
             DecoderError: No sentence has a translation.

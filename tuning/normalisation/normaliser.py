@@ -40,6 +40,7 @@ from moses_integration.system_building.text_preparation import (
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.processes import usable_cores
@@ -130,7 +131,8 @@ def train(
             say(f"note: {note}")
     given = tuple(Path(text).absolute() for text in texts)
     for path in (training, dev, *texts):
-        if Path(path).resolve().is_relative_to(folder.resolve()):
+        is_file = path != STANDARD_STREAM
+        if is_file and Path(path).resolve().is_relative_to(folder.resolve()):
             raise SettingsError(
                 "the training could replace this input, which lies in the folder of the normaliser",
                 path=path,

@@ -97,7 +97,8 @@ def _read_columns(
                 problem = f"{names[texts.index('')]} is empty"
             remedy = _PAIRS if several else "give the first column: cut -f 1"
             raise CorpusError(problem, path=path, line=number, remedy=remedy)
-        for name, text in zip(names, texts, strict=True):
+        composed = [unicodedata.normalize("NFC", text) for text in texts]
+        for name, text in zip(names, composed, strict=True):
             if len(text) > LONGEST_SENTENCE:
                 raise CorpusError(
                     f"{name} of {len(text):,} characters, expected at most {LONGEST_SENTENCE}",
@@ -105,7 +106,6 @@ def _read_columns(
                     line=number,
                     remedy="split or remove it",
                 )
-        composed = [unicodedata.normalize("NFC", text) for text in texts]
         recomposed += sum(map(str.__ne__, composed, texts))
         rows.append(tuple(text.lower() if lowercase else text for text in composed))
     if not recomposed:

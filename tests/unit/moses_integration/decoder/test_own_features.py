@@ -98,6 +98,13 @@ def test_names_and_weights(
         Decoder(ini, own_features=[feature])
 
 
+def test_weights_in_an_array(ini: MosesIni) -> None:
+    """Weights may come from numpy."""
+    feature = WeightedFeature("X", lengths, np.array([1.0, 2.0]))  # type: ignore[arg-type]
+    decoder = Decoder(ini, own_features=[feature])
+    assert len(list(decoder.decode(decoder.load([(b"s0",)])))) == 1
+
+
 def test_equal_names(ini: MosesIni) -> None:
     """Two own features of the same name are refused."""
     with pytest.raises(SettingsError, match="called 'Lengths0'"):
