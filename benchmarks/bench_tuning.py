@@ -275,7 +275,7 @@ class Loop:
         folder = self.scratch / f"ours{number}"
         command = [sys.executable, "-m", "phrasescore", "tune", str(self._absolute())]
         command += ["--source", str(self.source), "--reference", str(self.reference)]
-        command += ["--rounds", str(self.rounds), "--patience", "0", "-o", str(folder)]
+        command += ["--rounds", str(self.rounds), "-o", str(folder)]
         cost = run([*command, "--threads", str(self.threads)], folder=self.scratch)
         return cost, float(json.loads((folder / "weights.json").read_text("utf-8"))["bleu"])
 

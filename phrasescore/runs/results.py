@@ -218,11 +218,16 @@ class CurvePoint:
 
 @dataclass(frozen=True)
 class Optimized:
-    """The optimisation after a round: its score and start score on all candidates, and its time."""
+    """The optimisation after a round: its score and start score on all candidates, and its time.
+
+    ``share`` is the part of the way from the best decoded weights to the weights found; the next
+    round decodes with the weights at this point.
+    """
 
     score: Number | None = None
     start_score: Number | None = None
     seconds: Seconds = 0.0
+    share: Number = 1.0
 
 
 @dataclass(frozen=True)
@@ -263,9 +268,11 @@ class TuningRecord(Record):
         why: The reason why the run ended; empty for an unfinished run and for several runs.
         round: The best round, counted from 1.
         rounds: The number of rounds.
-        seed: The seed of the best run, if there are several.
+        seed: The seed of the best run, if there are several; ``None`` if the average is best.
         mean: The mean of the objective over seeds.
         deviation: The standard deviation of the objective over seeds.
+        average: The objective of the average of the runs' weights, if there are several.
+        warnings: Reasons not to rely on the result.
         seeds: A summary of each finished run, if there are several runs.
         provenance: The provenance of the weights.
     """
@@ -282,6 +289,8 @@ class TuningRecord(Record):
     seed: int | None = None
     mean: Number | None = None
     deviation: Number | None = None
+    average: Number | None = None
+    warnings: tuple[str, ...] = ()
     seeds: list[Any] | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
 

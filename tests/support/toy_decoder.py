@@ -59,6 +59,30 @@ class ToyDecoder:
             words.append(lines)
         return cls(words, np.round(features, 4))
 
+    @classmethod
+    def of_all_lengths(cls, references: Sequence[bytes], rng: np.random.Generator) -> ToyDecoder:
+        """Make translations of 1 to 28 words of each reference, which has seven words.
+
+        WordPenalty0 counts words, TM's first score falls with them, and its second counts correct
+        words. The start weights choose translations that are too short. Words after the seventh are
+        wrong.
+        """
+        words, features = [], np.zeros((len(references), 84, 3))
+        for sentence, reference in enumerate(references):
+            right, lines = reference.split(b" "), []
+            for number in range(84):
+                length = 1 + number // 3
+                wrong = rng.random(length) < 0.1 * (number % 3)
+                line = [b"x" if bad else word for bad, word in zip(wrong, right, strict=False)]
+                lines.append(b" ".join([*line, *[b"x"] * (length - len(line))]))
+                matches = min(length, _WORDS) - wrong[:_WORDS].sum()
+                noise = rng.normal(size=2) * 0.6
+                features[sentence, number] = (
+                    -length, noise[0] - 0.5 * length, noise[1] + 1.3 * matches,
+                )  # fmt: skip
+            words.append(lines)
+        return cls(words, np.round(features, 4))
+
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:

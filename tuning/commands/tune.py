@@ -51,11 +51,6 @@ class TuneOptions(OptimizationOptions, Result):
     rounds: int = option(
         BoundedInt(1, 10_000), "The maximum number of rounds.", default=TuningSettings.rounds
     )
-    patience: int = option(
-        BoundedInt(0, 10_000),
-        "Stop after this many rounds without a better score on the dev set; 0: never.",
-        default=TuningSettings.patience,
-    )
     runs: int = option(
         BoundedInt(1, 10_000),
         "The number of runs; their seeds are --seed and the next numbers. With several runs, "
@@ -103,11 +98,16 @@ def _show(report: TuningReport, settings: TuningSettings) -> None:
             f"{len(run.rounds)} ({run.why})",
             err=True,
         )
+        for warning in run.warnings:
+            click.echo(f"warning: {name}{warning}", err=True)
     mean, deviation = report.mean_and_deviation()
-    if deviation is not None:
+    if deviation is not None and report.average is not None:
+        seed = report.best_run.seed
         click.echo(
             f"mean of {len(report.runs)} seeds {points(mean)}, "
-            f"standard deviation {points(deviation)}; the best is seed {report.best_run.seed}",
+            f"standard deviation {points(deviation)}; with the average of their weights "
+            f"{points(report.average.best.score)}; the best is "
+            f"{'the average' if seed is None else f'seed {seed}'}",
             err=True,
         )
     click.echo(f"the tuned system is {report.ini}", err=True)

@@ -1,18 +1,25 @@
 """The outer loop of tuning: decode, merge, optimise, repeat; keep the weights that decode best.
 
 Each round decodes the dev set with the current weights, adds the candidates to the pool of all
-earlier rounds, and optimises the weights over the whole pool. A run ends after ``rounds``
-optimisations, when a round finds no new candidate, when no weight changes, or after ``patience``
-rounds without a better score. The dev set is also decoded with the last optimised weights. The
-result is the weights of the round whose decoded translations score best; a score over the pool
-would be too optimistic. ``tune`` runs this loop once, or once for each seed.
+earlier rounds, and optimises the weights over the whole pool. The decoded dev set is the judge: the
+result is the weights of the round whose decoded translations score best.
+
+Weights found over a pool are only a proposal. If the pool has no good translations of the right
+length, the weights that choose best in it lie far outside of what it supports, and decoding with
+them gives translations several times too long. So every optimisation starts from the weights that
+decoded best so far, and the next round decodes with weights within a trust region around them. The
+region shrinks with every round that decodes worse, and grows again with every better one.
+
+A run ends after ``rounds`` optimisations, when a round finds no new candidate, or when no weight
+changes. The dev set is also decoded with the last optimised weights. ``tune`` runs this loop once,
+or once for each seed; then it also decodes with the average of the runs' weights.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,10 +44,16 @@ from tuning.metrics.metric_scores import CandidateStatistics, objective_score
 from tuning.metrics.score_tables import points
 from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
-from tuning.optimizers.optimizer import Weights, rounded
+from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
 
 # as in Moses: if every weight changes by less than this, the weights have converged
 _SAME_WEIGHT = 1e-5
+# the largest radius of the trust region, in the units of `within_trust`; measured on news texts of
+# three languages, longer steps often led to translations several times too long
+_TRUST = 0.2
+_LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
+_RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
+_STILL_RISING = 0.001  # a gain of the last round that promises more
 _FIGURES = ("score", "start_score", "seconds")  # the numbers in an optimized.json
 
 
@@ -81,7 +94,7 @@ class TuningResult:
     """The result of one run.
 
     Attributes:
-        seed: The seed of the run.
+        seed: The seed of the run; ``None`` for the average of several runs.
         folder: The work folder of the run.
         best: The round whose decoding scored best on the dev set.
         rounds: All rounds.
@@ -89,18 +102,23 @@ class TuningResult:
         weights: The weights of the best round, by feature.
     """
 
-    seed: int
+    seed: int | None
     folder: Path
     best: TunedRound
     rounds: tuple[TunedRound, ...]
     why: str
     weights: Mapping[str, tuple[float, ...]]
 
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Sentences about a run that brought nothing, was not finished, or ran away."""
+        return tuple(_warnings(self.rounds, self.best))
+
 
 class Tuning:
     """Runs the loop in a work folder, and continues where an earlier process stopped."""
 
-    def __init__(self, task: TuningTask, seed: int, work: WorkFolder) -> None:
+    def __init__(self, task: TuningTask, seed: int | None, work: WorkFolder) -> None:
         self._task, self._seed, self._work = task, seed, work
         self._plan, self._objective = task.plan, task.settings.objective
         self._rounds: list[TunedRound] = []
@@ -125,13 +143,31 @@ class Tuning:
             self._rounds.append(self._score(folder, weights))
             why = self._reason_after_decoding()
             if why is None:
-                following = self._optimize(folder, weights)
-                if np.abs(following - weights).max() < _SAME_WEIGHT:
+                following = self._optimize(folder)
+                decoded = np.array([[*each.weights.values()] for each in self._rounds])
+                if np.abs(decoded - following).max(1).min() < _SAME_WEIGHT:
                     why = "the weights no longer change"
                 weights = following
             if why is not None:
                 return self._finished(why)
             self._write_progress(weights)
+
+    def decode_once(self, weights: Weights, why: str) -> TuningResult:
+        """Decode with (T,) given weights, without optimisation, and write the system."""
+        scalable = self._plan.problem(self._pool.arrays, self._objective).is_scalable
+        weights, folder = rounded(weights, scalable=scalable), self._work.round(1)
+        complete = self._plan.complete(weights)
+        if folder.weights.exists() and read_weights_file(folder.weights) != complete:
+            # the list of an earlier call with fewer runs or rounds; remove it first
+            folder.nbest.unlink(missing_ok=True)
+            folder.weights.unlink()
+        decoded = self._score(folder, self._decode(folder, weights))
+        self._write_ini(complete)
+        return TuningResult(self._seed, self._work.path, decoded, (decoded,), why, complete)
+
+    def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
+        ini = self._task.ini.with_weights(complete)
+        write_atomically(self._work.path / "moses.ini", ini.to_bytes())
 
     def _write_progress(self, weights: Weights) -> None:
         complete = self._plan.complete(weights)
@@ -189,18 +225,23 @@ class Tuning:
             )
             raise
 
-    def _optimize(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Return weights optimised over the pool, or the weights that an earlier process found."""
+    def _optimize(self, folder: RoundFolder) -> Weights:
+        """Return the weights of the next round, optimised within the trust region.
+
+        If an earlier process has optimised over this pool, its weights are used.
+        """
+        best, plan = _best(self._rounds), self._plan
+        start = np.array([*best.weights.values()])
+        pool = with_empty_translations(self._pool, self._task.statistics)
+        problem = plan.problem(pool, self._objective, start)
         if folder.optimized.exists():
             content = read_json(folder.optimized, numbers=_FIGURES)
         else:
-            pool = with_empty_translations(self._pool, self._task.statistics)
-            problem = self._plan.problem(pool, self._objective, weights)
             begin = time.perf_counter()
-            rng = np.random.default_rng([self._seed, folder.number])
-            solution = self._task.settings.choose_optimizer()(problem, rng)
+            rng = np.random.default_rng([self._seed or 0, folder.number])
+            solution = self._task.settings.choose_optimizer(near=True)(problem, rng)
             content = {
-                "weights": self._plan.complete(solution.weights[: len(weights)]),
+                "weights": plan.complete(solution.weights[: len(start)]),
                 "score": solution.score,
                 "start_score": solution.start_score,
                 "seconds": round(time.perf_counter() - begin, 3),
@@ -209,29 +250,30 @@ class Tuning:
             write_json(folder.optimized, content)
             for note in solution.notes:
                 self._task.say(f"note: {note}")
-        optimized = Optimized(**{key: content[key] for key in _FIGURES})
+        found = plan.tuned({**plan.start, **read_weights_file(folder.optimized)})
+        following, share = within_trust(problem, found, _radius(self._rounds))
+        optimized = Optimized(**{key: content[key] for key in _FIGURES}, share=share)
         self._rounds[-1] = dataclasses.replace(self._rounds[-1], optimized=optimized)
+        way = "" if share == 1 else f"; going {share:.0%} of the way from round {best.number}"
         self._task.say(
             f"round {folder.number}: over all candidates {points(content['start_score'])} -> "
-            f"{points(content['score'])} ({content['seconds']:.1f} s)"
+            f"{points(content['score'])} ({content['seconds']:.1f} s){way}"
         )
-        return self._plan.tuned({**self._plan.start, **read_weights_file(folder.optimized)})
+        return following
 
     def _reason_after_decoding(self) -> str | None:
         settings, rounds = self._task.settings, self._rounds
-        if rounds[-1].new == 0:
+        if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
             return "no new candidates"
         if len(rounds) > settings.rounds:
             return f"{counted(settings.rounds, 'round')} of optimisation"
-        if settings.patience and len(rounds) - _best(rounds).number >= settings.patience:
-            return f"no better score in {counted(settings.patience, 'round')}"
         return None
 
     def _finished(self, why: str) -> TuningResult:
         path, rounds = self._work.path, tuple(self._rounds)
         best = _best(rounds)
         complete = self._plan.complete(np.array([*best.weights.values()]))
-        write_atomically(path / "moses.ini", self._task.ini.with_weights(complete).to_bytes())
+        self._write_ini(complete)
         record = self._task.record(
             complete,
             curve=rounds,
@@ -240,6 +282,7 @@ class Tuning:
             round=best.number,
             rounds=len(rounds),
             why=why,
+            warnings=tuple(_warnings(rounds, best)),
         )
         record.write(path / RESULT)
         # leave the rounds out: their times differ, but equal runs should write equal files
@@ -252,6 +295,71 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     return max(rounds, key=lambda decoded: decoded.score)
 
 
+def _radius(rounds: Sequence[TunedRound]) -> float:
+    """Return the radius of the trust region after these rounds.
+
+    Only equal scores, the sign of a region too small to change a choice, let it grow beyond _TRUST.
+    """
+    radius, best = _TRUST, rounds[0].score
+    for decoded in rounds[1:]:
+        if decoded.score < best:
+            radius /= 2
+        elif decoded.score == best:
+            radius *= 2
+        else:
+            radius, best = max(radius, min(2 * radius, _TRUST)), decoded.score
+    return radius
+
+
+def within_trust(problem: Problem, found: Weights, radius: float) -> tuple[Weights, float]:
+    """Go from the start weights of a problem towards the weights found, at most to a radius.
+
+    A weight is measured by its influence, which is the weight times the standard deviation of its
+    feature among the candidates of a sentence.
+
+    Args:
+        problem: The problem, whose start weights decoded best so far.
+        found: (T,) weights found over the pool, without the weight of an extra feature.
+        radius: The limit of the distance between start and result, relative to the start's size.
+
+    Returns:
+        (T,) the weights reached, and the part of the way that was gone, above 0 and at most 1.
+    """
+    start, unit = problem.start[: len(found)], spreads(problem.pool)[: len(found)]
+    size = float(np.linalg.norm(start * unit))
+    if problem.is_scalable and (length := float(np.linalg.norm(found * unit))):
+        found = found * (size / length)
+    distance = float(np.linalg.norm((found - start) * unit))
+    share = min(1.0, radius * size / distance) if size and distance else 1.0
+    return rounded(start + share * (found - start), scalable=problem.is_scalable), share
+
+
+def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
+    """Yield a sentence for each sign that the result of a run should not be relied on."""
+    last = rounds[-1]
+    if len(rounds) == 1:
+        pass  # the average of several runs, or an ini without better weights at hand
+    elif best.number == 1:
+        yield (
+            "no round decoded better than the start weights, so the result is the untuned system; "
+            "try --optimizer mira, another --seed or a longer dev set"
+        )
+    elif last is best and best.score - max(each.score for each in rounds[:-1]) > _STILL_RISING:
+        yield "the score was still rising in the last round; more --rounds continue this run"
+    away = [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]
+    if away:
+        most = max(each.length_ratio for each in rounds)
+        yield (
+            f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "
+            "reference; the next rounds returned to the best weights"
+        )
+    if abs(best.length_ratio - 1) > _LENGTH_TOLERANCE:
+        yield (
+            f"the translations of the dev set have {best.length_ratio:.2f} words per word of the "
+            "reference; are both prepared like the training text?"
+        )
+
+
 @dataclass(frozen=True)
 class TuningReport:
     """The results of all runs.
@@ -259,15 +367,21 @@ class TuningReport:
     Attributes:
         runs: The results of the runs, in the order of their seeds.
         ini: The tuned system, with the weights of the best run.
+        average: The decoding with the average of the runs' weights, if there are several runs.
     """
 
     runs: tuple[TuningResult, ...]
     ini: Path
+    average: TuningResult | None = None
 
     @property
     def best_run(self) -> TuningResult:
-        """The run with the best score on the dev set (the first, if several are equal)."""
-        return max(self.runs, key=lambda run: run.best.score)
+        """The run with the best score on the dev set (the first, if several are equal).
+
+        This is ``average`` if the average of the runs' weights decodes better than each of them.
+        """
+        everything = (*self.runs, self.average) if self.average else self.runs
+        return max(everything, key=lambda run: run.best.score)
 
     def mean_and_deviation(self) -> tuple[float, float | None]:
         """Return the mean and the deviation of the runs' scores on the dev set."""
@@ -327,7 +441,8 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
                 folder.round(1).adopt(WorkFolder(runs[0].folder).round(1))
             task.say(f"seed {seed}: {folder.path}")
             runs.append(Tuning(task, seed, folder).run())
-    report = TuningReport(tuple(runs), work.path / "moses.ini")
+    average = _decode_average(task, runs, work)
+    report = TuningReport(tuple(runs), work.path / "moses.ini", average)
     best = report.best_run
     mean, deviation = report.mean_and_deviation()
     record = task.record(
@@ -337,6 +452,8 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
         seed=best.seed,
         mean=mean,
         deviation=deviation,
+        average=average.best.score,
+        warnings=best.warnings,
         seeds=[
             {
                 "seed": run.seed,
@@ -354,6 +471,19 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
     record.write(work.path / RESULT)
     record.write(work.path / WEIGHTS)
     return report
+
+
+def _decode_average(
+    task: TuningTask, runs: Sequence[TuningResult], work: WorkFolder
+) -> TuningResult:
+    """Decode once with the average of the runs' best weights (Cettolo et al. 2011).
+
+    The weights of a run without frozen weights already have absolute values that add up to 1.
+    """
+    folder = WorkFolder(own_folder(work.path / "average"))
+    task.say(f"average of {counted(len(runs), 'run')}: {folder.path}")
+    weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
+    return Tuning(task, None, folder).decode_once(weights, f"the average of {len(runs)} runs")
 
 
 def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:

@@ -29,8 +29,6 @@ class TuningSettings(OptimizationSettings):
         sections: Search settings that override the moses.ini, by section name.
         nbest_size: The maximum number of distinct translations per sentence and round.
         rounds: The maximum number of optimisations.
-        patience: Stop after this number of rounds without a better score on the dev set; 0 means
-            no such limit.
         runs: The number of runs.
     """
 
@@ -40,8 +38,7 @@ class TuningSettings(OptimizationSettings):
     moses: str | None = None
     sections: Mapping[str, str] = field(default_factory=dict)
     nbest_size: int = 100
-    rounds: int = 25
-    patience: int = 5
+    rounds: int = 8
     runs: int = 1
 
     def identity(self, ini: MosesIni) -> dict[str, Any]:
@@ -57,6 +54,7 @@ class TuningSettings(OptimizationSettings):
             for line, key, path in named_paths(ini)
         }
         return {
+            "outer loop": "trust region",  # refuses the folders of the loop without one
             "moses.ini": sha256_of(self.ini),
             "source": sha256_of(self.source),
             "references": [sha256_of(path) for path in self.references],

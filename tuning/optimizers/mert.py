@@ -15,6 +15,10 @@ optimum. So the search has three parts:
    size, and a climb starts there; four such climbs run at a time. Every twentieth restart changes
    the weights by their full size and is annealed, too.
 
+With ``near``, the search stays in the region of the start weights if it has better weights: no
+annealing, no unbounded lines and no far restarts. Tuning searches near the start, because only
+decoding can tell whether weights far away are any good.
+
 The result does not depend on the number of threads.
 """
 
@@ -59,7 +63,12 @@ _LINES_AT_ONCE = 4
 
 
 def run_mert(
-    problem: Problem, rng: np.random.Generator, *, restarts: int, threads: int = 1
+    problem: Problem,
+    rng: np.random.Generator,
+    *,
+    restarts: int,
+    threads: int = 1,
+    near: bool = False,
 ) -> Solution:
     """Return the best weights found.
 
@@ -69,16 +78,24 @@ def run_mert(
         restarts: The number of climbs after the first two, which begin at the start weights and
             at the annealed start weights.
         threads: The number of threads, which share the climbs and the lines of each climb.
+        near: Whether to search only near the start weights, unless no better weights are there.
     """
     problem, region, notes = prepare(problem)
     start_score = problem.score(problem.start)
     search = _Search(problem, region, rng)
     with Workers(threads) as workers:
-        start = _Start(problem.start, whole_passes=_WHOLE_PASSES)
-        search.climb_from([start, _Start(problem.start, SHARPNESSES)], workers)
+        whole, annealed = (
+            _Start(problem.start, (), _WHOLE_PASSES),
+            _Start(problem.start, SHARPNESSES),
+        )
+        if near:
+            search.climb_from([_Start(problem.start)], workers)
+            near = search.best_score > start_score + _GAIN
+        if not near:
+            search.climb_from([whole, annealed], workers)
         for done in range(0, restarts, _CLIMBS_AT_ONCE):
             points = [
-                search.restart(far=number % _FAR_EVERY == _FAR_EVERY - 1)
+                search.restart(far=not near and number % _FAR_EVERY == _FAR_EVERY - 1)
                 for number in range(done, min(done + _CLIMBS_AT_ONCE, restarts))
             ]
             search.climb_from(points, workers)

@@ -40,8 +40,12 @@ class OptimizationSettings:
     seed: int = 1
     threads: int | None = None
 
-    def choose_optimizer(self) -> Optimizer:
-        """Return the chosen optimiser; import only its module."""
+    def choose_optimizer(self, *, near: bool = False) -> Optimizer:
+        """Return the chosen optimiser; import only its module.
+
+        Args:
+            near: Whether MERT stays near the start weights.
+        """
         if self.optimizer == "pro":
             from tuning.optimizers.pro import run_pro
 
@@ -52,4 +56,5 @@ class OptimizationSettings:
             return run_mira
         from tuning.optimizers.mert import run_mert
 
-        return partial(run_mert, restarts=self.restarts, threads=self.threads or usable_cores())
+        threads = self.threads or usable_cores()
+        return partial(run_mert, restarts=self.restarts, threads=threads, near=near)

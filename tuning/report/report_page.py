@@ -187,6 +187,7 @@ def _add(
 
 
 def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> None:
+    results.notes += [f"The tuning {found.name}: {warning}." for warning in record.warnings]
     if record.seeds is not None:  # a summary; each run has its own record
         return
     rounds = [each.number for each in record.curve]

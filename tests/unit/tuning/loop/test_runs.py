@@ -9,6 +9,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
@@ -96,7 +97,25 @@ def test_several_seeds(run: Run) -> None:
     assert report.best_run.best.score == found["score"] == max(scores)
     best = (report.best_run.folder / "moses.ini").read_bytes()
     assert (run.folder / "tuned/moses.ini").read_bytes() == best
-    assert sum("round 1: decoding" in text for text in run.said) == 1
+    # all runs share the first round; the average of their weights is decoded once more
+    assert sum("round 1: decoding" in text for text in run.said) == 2
+
+
+def test_the_average_of_the_runs_weights_is_decoded(run: Run) -> None:
+    """Its score, its weights and its ini are written; it is not decoded a second time."""
+    report = run.tune(runs=2)
+    assert report.average is not None
+    names = list(report.runs[0].weights)
+    both = [np.concatenate([each.weights[name] for name in names]) for each in report.runs]
+    average = np.concatenate([report.average.weights[name] for name in names])
+    mean = np.mean([weights / np.abs(weights).sum() for weights in both], axis=0)
+    np.testing.assert_allclose(average, mean / np.abs(mean).sum(), rtol=1e-6)
+    assert run.weights()["average"] == report.average.best.score
+    folder = run.folder / "tuned/average"
+    assert MosesIni.read(folder / "moses.ini").weights["LM0"] == report.average.weights["LM0"]
+    lists = (folder / "round01/nbest.gz").stat().st_mtime_ns
+    run.tune(runs=2)
+    assert (folder / "round01/nbest.gz").stat().st_mtime_ns == lists
 
 
 def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
