@@ -66,8 +66,9 @@ def test_every_optimizer_fits_the_loop(run: Run, optimizer: Any) -> None:
 
 def test_the_benefit_of_a_model_is_estimated(run: Run) -> None:
     """The record and a note say what a score that is ln p of a model brings; its name tells."""
-    run.toy.ini.write_text(run.toy.ini.read_text().replace("LM0", "NeuralLM0"))
-    lines = toy_list(run.toy).replace("LM0", "NeuralLM0")
+    toy = write_toy_system(run.folder / "toy", sentences=24)
+    toy.ini.write_text(toy.ini.read_text().replace("LM0", "NeuralLM0"))
+    lines = toy_list(toy).replace(b"LM0", b"NeuralLM0")
     fake_moses.printing(run.bin, lines, TOY_WEIGHTS.replace("LM0", "NeuralLM0"))
     run.tune()
     (benefit,) = json.loads((run.folder / "tuned/result.json").read_text())["benefits"]

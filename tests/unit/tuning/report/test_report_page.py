@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from phrasescore.errors import InputError
+from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import Optimized, TrainingRecord, TunedRound, TuningRecord
 from tests.support.result_folders import (
     HOSTILE,
