@@ -41,11 +41,13 @@ class Feature:
         name: The name, such as ``TranslationModel0``.
         tuneable: Whether each component is tuned.
         stateful: Whether the values depend on more than the phrase.
+        kind: The class in the ini; empty if only an n-best list is known.
     """
 
     name: str
     tuneable: tuple[bool, ...]
     stateful: bool = False
+    kind: str = ""
 
     @property
     def components(self) -> int:
@@ -82,7 +84,7 @@ class Feature:
                     f"but the feature has {count} components",
                     remedy="write one flag for each component",
                 )
-        return cls(line.name, flags, kind.stateful)
+        return cls(line.name, flags, kind.stateful, line.kind)
 
 
 def boolean_option(key: str, text: str) -> bool:

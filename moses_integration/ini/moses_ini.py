@@ -124,7 +124,10 @@ class MosesIni:
                 continue
             if current is None:
                 problem = f"{code[:40]!r} comes before the first [section]"
-                remedy = "check that this is a moses.ini without a byte order mark"
+                remedy = (
+                    "give a moses.ini without a byte order mark; mert-moses.pl writes run5.dense "
+                    "to run5.moses.ini, too, and run5.weights.txt to run6.moses.ini or moses.ini"
+                )
                 raise self.error(problem, line=number, remedy=remedy)
             sections.setdefault(current, []).append((number, code))
         return sections

@@ -255,6 +255,25 @@ class TunedRound:
     optimized: Optimized = Optimized()
 
 
+@dataclass(frozen=True)
+class ScoreBenefit:
+    """The estimated benefit of a score that is ln p of a model; twofold, over n-best lists.
+
+    Attributes:
+        name: The component, such as ``TranslationModel0_4``.
+        weight: Its tuned weight.
+        gain: The objective with the score minus the objective without it.
+        low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences.
+        high: The upper end of the interval.
+    """
+
+    name: str
+    weight: Number
+    gain: Number
+    low: Number
+    high: Number
+
+
 @dataclass(frozen=True, kw_only=True)
 class TuningRecord(Record):
     """The record of ``tune``, for a single run or for the best of several runs.
@@ -274,6 +293,8 @@ class TuningRecord(Record):
         average: The objective of the average of the runs' weights, if there are several.
         warnings: Reasons not to rely on the result.
         seeds: A summary of each finished run, if there are several runs.
+        benefits: The estimated benefit of each score that is ln p of a model; empty for several
+            runs, as the curve.
         provenance: The provenance of the weights.
     """
 
@@ -292,6 +313,7 @@ class TuningRecord(Record):
     average: Number | None = None
     warnings: tuple[str, ...] = ()
     seeds: list[Any] | None = None
+    benefits: tuple[ScoreBenefit, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
 
 

@@ -25,9 +25,8 @@ class OptimizeOptions(OptimizationOptions, Result):
     )
     start: str | None = option(
         INPUT,
-        "The weights to start from: a moses.ini with the features of the lists, or the "
-        "weights.json of another run, in which missing features start at 0.  [default: equal "
-        "influence of every feature]",
+        "The weights to start from: a moses.ini, weights.json or run*.dense of mert-moses.pl; "
+        "missing features start at 0.  [default: equal influence of every feature]",
     )
     json_file: str | None = option(
         OUTPUT,

@@ -17,7 +17,7 @@ class RerankOptions(Options):
 
     nbest: str = argument(INPUT, "NBEST")
     weights: str | None = option(
-        INPUT, 'A weights.json of optimize or tune, any JSON such as {"LM0": 0.5}, or a moses.ini.'
+        INPUT, 'A moses.ini, weights.json, run*.dense of mert-moses.pl, or JSON like {"LM0": 0.5}.'
     )
     output: str = output_file("the translations")
     source: str | None = option(

@@ -14,12 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, bleu_of_sums
-from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
+from moses_integration.ini.feature_weights import listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
-from tuning.loop.weights import WeightPlan, read_weights_or_plan
+from tuning.loop.score_benefit import estimate_benefits
+from tuning.loop.weights import WeightPlan, read_plan
 from tuning.metrics.metric_scores import CandidateStatistics
+from tuning.metrics.score_tables import benefit_in_words
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 from tuning.optimizers.optimizer_settings import OptimizationSettings
@@ -167,7 +169,7 @@ class ListOptimization(OptimizationSettings):
     Args:
         lists: N-best files, in the order of their rounds.
         start: A moses.ini or weights file with the start weights; ``None`` to give each feature
-            equal influence. A feature missing from a weights file starts at 0.
+            equal influence. A feature missing from the file starts at 0.
     """
 
     lists: tuple[str, ...]
@@ -194,7 +196,8 @@ class OptimizationReport:
         sentences: The number of sentences.
         candidates: The number of distinct candidates.
         seconds: The running time of the optimiser alone.
-        notes: Warnings for the user.
+        notes: Warnings for the user, and the estimated benefit of each score that is ln p of a
+            model.
         provenance: The inputs and settings behind the result.
     """
 
@@ -230,6 +233,9 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
     begin = time.perf_counter()
     solution = task.choose_optimizer()(problem, np.random.default_rng(task.seed))
+    seconds = time.perf_counter() - begin
+    for benefit in estimate_benefits(plan, problem.pool, solution.weights, task):
+        notes.append(benefit_in_words(benefit, str(task.objective)))
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,
@@ -237,7 +243,7 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         bleu=float(bleu_of_sums(problem.statistics_of(solution.weights)[:COLUMNS])),
         sentences=len(statistics),
         candidates=len(pool),
-        seconds=time.perf_counter() - begin,
+        seconds=seconds,
         notes=(*notes, *solution.notes),
         provenance=task.provenance(),
     )
@@ -247,31 +253,24 @@ def _read(
     task: ListOptimization, statistics: CandidateStatistics
 ) -> tuple[WeightPlan, list[ScoredList], list[str]]:
     """Read the start weights and the lists, which must agree; return them with notes."""
-    plan: WeightPlan | None = None
-    given: dict[str, tuple[float, ...]] = {}
-    if task.start is not None:
-        start = read_weights_or_plan(task.start)
-        plan, given = (start, {}) if isinstance(start, WeightPlan) else (None, start)
-    lists, notes = [], []
+    plan = WeightPlan.from_weights({}) if task.start is None else read_plan(task.start)
+    lists: list[ScoredList] = []
+    notes = []
     for path in task.lists:
+        expected = plan.expected if lists else None
         scored = read_scored(
-            path,
-            statistics,
-            expected=plan.expected if plan else None,
-            sparse_weights=plan.sparse_weights if plan else None,
+            path, statistics, expected=expected, sparse_weights=plan.sparse_weights
         )
-        if plan is None:
-            layout = FeatureLayout.from_sizes(scored.candidates.sizes)
-            zeros = {name: (0.0,) * size for name, size in scored.candidates.sizes.items()}
-            if given and (new := [name for name in zeros if name not in given]):
+        if not lists:
+            sizes = scored.candidates.sizes
+            if task.start and (new := [name for name in sizes if name not in plan.expected]):
                 notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
             try:
-                layout.flatten({**zeros, **given})
+                plan = plan.for_lists(sizes)
             except IniError as error:
+                error.remedy = f"start with weights of a system that writes lists such as {path}"
                 raise error.at(task.start or path) from None
-            plan = WeightPlan(layout, {**zeros, **given})
         lists.append(scored)
-    assert plan is not None, "there is at least one list"
     notes += [note for scored in lists for note in scored.notes]
     notes += plan.notes
     return plan.with_frozen(task.freeze), lists, notes

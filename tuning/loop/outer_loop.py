@@ -37,11 +37,12 @@ from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import RESULT, Optimized, TunedRound, TuningRecord
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.score_benefit import estimate_benefits
 from tuning.loop.tuning_settings import TuningSettings
 from tuning.loop.weights import WeightPlan, read_weights_file
 from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, read_json
 from tuning.metrics.metric_scores import CandidateStatistics, objective_score
-from tuning.metrics.score_tables import points
+from tuning.metrics.score_tables import benefit_in_words, points
 from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
@@ -270,11 +271,16 @@ class Tuning:
         return None
 
     def _finished(self, why: str) -> TuningResult:
-        path, rounds = self._work.path, tuple(self._rounds)
+        path, rounds, task = self._work.path, tuple(self._rounds), self._task
         best = _best(rounds)
-        complete = self._plan.complete(np.array([*best.weights.values()]))
+        weights = np.array([*best.weights.values()])
+        complete = self._plan.complete(weights)
+        pool = with_empty_translations(self._pool, task.statistics)
+        benefits = estimate_benefits(self._plan, pool, weights, task.settings)
+        for benefit in benefits:
+            task.say(f"note: {benefit_in_words(benefit, str(self._objective))}")
         self._write_ini(complete)
-        record = self._task.record(
+        record = task.record(
             complete,
             curve=rounds,
             bleu=best.bleu,
@@ -283,6 +289,7 @@ class Tuning:
             rounds=len(rounds),
             why=why,
             warnings=tuple(_warnings(rounds, best)),
+            benefits=benefits,
         )
         record.write(path / RESULT)
         # leave the rounds out: their times differ, but equal runs should write equal files

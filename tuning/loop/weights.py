@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import InputError, SettingsError, did_you_mean
+from moses_integration.ini.moses_ini import MosesIni, parse_weights
+from phrasescore.errors import IniError, InputError, SettingsError, did_you_mean
 from phrasescore.runs.json_files import parse_json
 from phrasescore.table.input_files import open_input
 from tuning.metrics.metric_settings import Objective
@@ -22,6 +23,8 @@ from tuning.optimizers.optimizer import Problem, Weights
 
 # the part of model scores that n-best lists do not show becomes an extra feature of weight 1
 _FIXED_NAME = "what is not tuned"
+# the first line of a run*.dense of mert-moses.pl
+_DENSE = re.compile(rb"\s*[^\s=\[#]+= ")
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,17 @@ class WeightPlan:
         )
         return cls(layout, weights, layout.sparse_weights(ini), hidden)
 
+    @classmethod
+    def from_weights(cls, weights: Mapping[str, tuple[float, ...]]) -> WeightPlan:
+        """Begin with the weights of features in n-best lists."""
+        sizes = {name: len(values) for name, values in weights.items()}
+        return cls(FeatureLayout.from_sizes(sizes), weights)
+
+    @property
+    def shown(self) -> dict[str, tuple[float, ...]]:
+        """The start weights of the components in n-best lists, by feature."""
+        return self.layout.nbest.unflatten(self.tuned(self.start))
+
     @property
     def notes(self) -> tuple[str, ...]:
         """A warning if existing n-best lists do not show all features."""
@@ -89,6 +103,22 @@ class WeightPlan:
     def names(self) -> tuple[str, ...]:
         """(T,) a name for every component in n-best lists, with its index in the moses.ini."""
         return tuple(itertools.compress(self.layout.component_names, self.layout.tuneable))
+
+    def for_lists(self, sizes: Mapping[str, int]) -> WeightPlan:
+        """Return the plan for lists with more features; the start weights of these are 0.
+
+        Args:
+            sizes: The number of values of each feature, in the order of the lists.
+
+        Raises:
+            IniError: The lists lack a feature, or have more or fewer values of one.
+        """
+        new = {name: (0.0,) * size for name, size in sizes.items() if name not in self.expected}
+        FeatureLayout.from_sizes(sizes).flatten({**new, **self.shown})
+        own = {each.name: each for each in self.layout.features if each.name not in new}
+        every = FeatureLayout.from_sizes({**sizes, **dict.fromkeys(own, 0)})
+        layout = FeatureLayout(tuple(own.get(each.name, each) for each in every.features))
+        return dataclasses.replace(self, layout=layout, start={**self.start, **new})
 
     def with_frozen(self, names: Iterable[str]) -> WeightPlan:
         """Return this plan with more frozen weights.
@@ -189,35 +219,42 @@ def _not_weights(path: str | Path, reason: str) -> InputError:
     )
 
 
-def read_weights_or_plan(path: str) -> dict[str, tuple[float, ...]] | WeightPlan:
-    """Read a JSON file of weights, or the plan with the weights of a moses.ini.
+def read_plan(path: str) -> WeightPlan:
+    """Read start weights from JSON, a ``run*.dense`` of mert-moses.pl, or a moses.ini.
 
     JSON of weights begins with ``{``, and no moses.ini does. A file whose name ends in ``.json`` is
-    never read as a moses.ini.
+    never read as a moses.ini. A ``run*.dense`` begins with ``LM0= 0.5``, and has a line for each
+    component of the features in n-best lists.
 
     Raises:
-        InputError: The file is neither of the two.
+        InputError: The file is none of these.
     """
     with open_input(path) as stream:
         data = stream.read()
     if path.endswith(".json") or data.lstrip().startswith(b"{"):
-        return _parsed(data, path)
-    return WeightPlan.from_ini(MosesIni.parse(data, path))
+        return WeightPlan.from_weights(_parsed(data, path))
+    if not _DENSE.match(data):
+        return WeightPlan.from_ini(MosesIni.parse(data, path))
+    weights: dict[str, tuple[float, ...]] = {}
+    try:
+        for line in filter(str.strip, data.decode("utf-8", "surrogateescape").split("\n")):
+            name, values = parse_weights(line)
+            weights[name] = (*weights.get(name, ()), *values)
+    except IniError as error:
+        raise error.at(path) from None
+    return WeightPlan.from_weights(weights)
 
 
 def read_weights(path: str) -> tuple[dict[str, tuple[float, ...]], tuple[str, ...]]:
-    """Read the weights of a JSON file or of a moses.ini.
+    """Read the weights of a file that `read_plan` reads.
 
     Returns:
         The weights of the features that n-best lists show, and of single sparse features such as
         ``TranslationModel0_name``; and notes for the user.
 
     Raises:
-        InputError: The file is neither of the two, or has unknown names.
+        InputError: The file has no weights, or has unknown names.
     """
-    plan = read_weights_or_plan(path)
-    if not isinstance(plan, WeightPlan):
-        return plan, ()
-    shown = plan.layout.nbest.unflatten(plan.tuned(plan.start))
+    plan = read_plan(path)
     sparse = {name: (weight,) for name, weight in plan.sparse_weights.items()}
-    return {**shown, **sparse}, plan.notes
+    return {**plan.shown, **sparse}, plan.notes

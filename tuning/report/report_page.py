@@ -25,6 +25,7 @@ from phrasescore.runs.results import (
     TrainingRecord,
     TuningRecord,
 )
+from tuning.metrics.score_tables import benefit_in_words
 from tuning.report.figures import (
     interval_figure,
     learning_figure,
@@ -278,7 +279,7 @@ def write_report(path: str | Path, results: Results) -> None:
     """
     functions = (
         score_table, interval_figure, in_words, about_tests, tuning_figure, rounds_table,
-        weights_table, learning_figure, in_short,
+        weights_table, benefit_in_words, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

@@ -63,7 +63,7 @@ def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     toy = write_toy_system(tmp_path / "toy")
     ini = toy.ini.read_bytes().replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
     toy.ini.write_bytes(ini)
-    report = tune(settings_of(toy, restarts=5, rounds=4), tmp_path / "tuned", [].append)
+    report = tune(settings_of(toy, restarts=5, rounds=8), tmp_path / "tuned", [].append)
     first, *_, last = report.runs[0].rounds
     assert report.mean_and_deviation()[0] > first.score + 0.2
     assert report.best_run.weights["TranslationModel0"][1] == 0.4

@@ -152,3 +152,46 @@ def test_components_that_are_not_tuned_stay(optimize: Optimize, tmp_path: Path) 
     report = optimize(lines)
     assert report.weights["TranslationModel0"][0] == 0.2
     assert any("do not show all scores of TranslationModel0" in note for note in report.notes)
+
+
+def with_score(lines: list[str], name: str, values: list[float]) -> list[str]:
+    """Append a feature to every line, as ``nbest`` does."""
+    pairs = [(line.rsplit(" ||| ", 1), value) for line, value in zip(lines, values, strict=True)]
+    return [f"{head} {name}= {value:.4f} ||| {total}" for (head, total), value in pairs]
+
+
+def noise(size: int) -> list[float]:
+    """Return logarithms of probabilities that have nothing to do with the candidates."""
+    return (-np.abs(np.random.default_rng(7).normal(5, 2, size)) - 0.1).tolist()
+
+
+def test_an_ini_may_lack_the_scores_of_nbest(optimize: Optimize, tmp_path: Path) -> None:
+    """A feature that ``nbest`` appended begins with 0; the result is that of a weights.json."""
+    lines = nbest(np.random.default_rng(1))
+    lists = with_score(lines, "AttentionModel0", noise(len(lines)))
+    report = optimize(lists)
+    assert "moses.ini has no weight for AttentionModel0: the start is 0" in report.notes[0]
+    assert list(report.weights) == ["WordPenalty0", "TranslationModel0", "AttentionModel0"]
+    assert report.start_score == optimize(lines).start_score
+    (tmp_path / "run1.dense").write_text(
+        "WordPenalty0= -0.5\nTranslationModel0= 0.2\nTranslationModel0= 0.3\n"
+    )
+    assert optimize(lists, start=str(tmp_path / "run1.dense")).weights == report.weights
+
+
+def test_the_features_of_an_ini_must_be_in_the_lists(optimize: Optimize, tmp_path: Path) -> None:
+    """A feature of the ini that the lists lack is an error about the ini."""
+    more = "KENLM name=LM0 path=lm order=3"
+    (tmp_path / "moses.ini").write_text(INI.format(more=more, weights="LM0= 0.5"))
+    with pytest.raises(IniError, match=r"values for LM0, but .*Start with weights of") as caught:
+        optimize()
+    assert caught.value.path == str(tmp_path / "moses.ini")
+
+
+def test_a_score_that_does_not_help_is_named(optimize: Optimize) -> None:
+    """The notes say of each score that is ln p of a model whether it helps."""
+    lines = nbest(np.random.default_rng(1))
+    report = optimize(with_score(lines, "NeuralLM0", noise(len(lines))))
+    (said,) = [note for note in report.notes if "an estimate over lists" in note]
+    assert said.startswith("NeuralLM0 is not shown to help: ")
+    assert not any("an estimate over lists" in note for note in optimize(lines).notes)

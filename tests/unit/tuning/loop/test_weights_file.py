@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InputError
+from phrasescore.errors import IniError, InputError
 from tuning.loop.weights import read_weights, read_weights_file
 
 INI = """\
@@ -71,3 +71,22 @@ def test_a_damaged_json_file_is_not_read_as_a_moses_ini(tmp_path: Path) -> None:
     (tmp_path / "weights.json").write_text("")
     with pytest.raises(InputError, match="not a weights file: it is not JSON"):
         read_weights(str(tmp_path / "weights.json"))
+
+
+def test_dense_weights_of_mert_moses(tmp_path: Path) -> None:
+    """A run*.dense has a line for each component, in the order of the lists."""
+    path = tmp_path / "run3.dense"
+    path.write_text("LM0= 0.5\nTM= -1e-05\nTM= 0.3\n")
+    assert read_weights(str(path)) == ({"LM0": (0.5,), "TM": (-1e-5, 0.3)}, ())
+    path.write_text("LM0= 0.5\nTM= much\n")
+    with pytest.raises(IniError, match=r"run3\.dense: a weight of TM is 'much'"):
+        read_weights(str(path))
+
+
+@pytest.mark.parametrize("content", ["0.1 0.2 -0.3 \n", "not used\n"])
+def test_weights_without_names(tmp_path: Path, content: str) -> None:
+    """A run*.weights.txt has no names; the error names the file that has the same weights."""
+    path = tmp_path / "run5.weights.txt"
+    path.write_text(content)
+    with pytest.raises(IniError, match=r"run5\.weights\.txt to run6\.moses\.ini or moses\.ini"):
+        read_weights(str(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -11,6 +12,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from phrasescore.errors import InputError
+from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import Optimized, TrainingRecord, TunedRound, TuningRecord
 from tests.support.result_folders import (
     HOSTILE,
@@ -83,6 +85,16 @@ def test_numbers_are_those_of_the_files(tmp_path: Path) -> None:
     wanted += [*curve[0]["weights"].values(), 0.25, 0.3, -0.4]
     assert set(wanted) <= set(page.values)
     assert f"{100 * compared['metrics']['bleu'][1]['mean']:.2f}" in page.text
+
+
+def test_benefits_of_scores_are_said(tmp_path: Path) -> None:
+    """The page says of each score that is ln p of a model whether it helps."""
+    write_tuning(tmp_path / "tuned")
+    record = json.loads((tmp_path / "tuned/result.json").read_text())
+    benefit = {"name": "NeuralLM0", "weight": -0.1, "gain": 0.001, "low": -0.002, "high": 0.004}
+    write_json(tmp_path / "tuned/result.json", record | {"benefits": [benefit]})
+    wanted = "NeuralLM0 is not shown to help: +0.10 bleu (95 % interval -0.20 to +0.40)"
+    assert wanted in page_of(tmp_path).text
 
 
 def test_a_score_of_zero_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
