@@ -2,9 +2,10 @@
 
 Each pair is a folder with train, dev and test texts of two languages (``train.en.gz``; a dev set
 may also be called ``val``, and a test set ``test2016``). All systems are lower-cased, have a
-language model of order 5, and search with cube pruning. Our optimisers run in `phrasescore tune`, Moses's in
-`mert-moses.pl`, which decides itself when to stop. Both start from the weights of the new system.
-The embedded decoder translates the test set with all tuned systems, as real Moses would.
+language model of order 5, and search with cube pruning. Our optimisers run in `phrasescore tune`,
+Moses's in `mert-moses.pl`, which decides itself when to stop. Both start from the weights of the
+new system. The embedded decoder translates the test set with all tuned systems, as real Moses
+would.
 
 Finished runs are read from the result file and not repeated; each stores the digests of its tables.
 
