@@ -315,7 +315,7 @@ def _radius(rounds: Sequence[TunedRound]) -> float:
             radius *= 2
         else:
             radius, best = max(radius, min(2 * radius, _TRUST)), decoded.score
-    return radius
+    return radius if best else np.inf  # a score of 0 cannot get worse
 
 
 def within_trust(problem: Problem, found: Weights, radius: float) -> tuple[Weights, float]:
