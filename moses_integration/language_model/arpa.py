@@ -3,7 +3,9 @@ r"""ARPA back-off models, read into arrays block by block, with a diagnosis of b
 The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-grams:`` of lines
 ``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As in KenLM, only empty
 lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
-Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF.
+``<UNK>`` is ``<unk>``; if both are listed, the last line counts, and of other equal 1-grams the
+first. Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF
+(`ArpaFile.loose_line`).
 
 Compiled functions read the lines, and report where the first bad line starts.
 """
@@ -48,6 +50,7 @@ _BACKSLASH = ord("\\")
 # the two spellings of <unk>, concatenated
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
+_MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
@@ -75,11 +78,17 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Parse the log10 p that starts a line; return its value, its end, and whether it is valid."""
+    """Parse the log10 p that starts a line; return its value, its end, and whether it is valid.
+
+    The probability 0, which lmplz gave ``<s>`` before 2015, becomes the least one.
+    """
     block = borrowed(block)
     start, end = _field(block, start, stop)
+    size = _MINUS_INFINITY.size
+    if end - start == size and same_bytes(block, start, _MINUS_INFINITY, 0, size):
+        return -LARGEST_LOG10, end, True
     log10, good = parse_number(block, start, end)
-    return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
+    return max(log10, -LARGEST_LOG10), end, good and log10 <= 0.0
 
 
 @compiled
@@ -137,16 +146,17 @@ def parse_ngrams(
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
-            # each word occurs in one 1-gram; longer n-grams contain only words of 1-grams
-            is_in_place = word <= 0 if order == 1 else word >= 0
-            if not is_in_place:
+            # longer n-grams contain only words of 1-grams
+            if word < 0 and order > 1:
                 return at, row, row
             ngrams.words[row, position] = word
         ngrams.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and ngrams.backoff[row] != 0.0):
             return at, row, row
-        if ngrams.words[row, 0] < 0:  # add the word last, so that a bad line adds no word
-            ngrams.words[row, 0] = intern_word(words, block, start, after)
+        if order == 1 and ngrams.words[row, 0] != 0:
+            # add the word last, so that a bad line adds no word; -1 if it was listed before
+            is_new = ngrams.words[row, 0] < 0
+            ngrams.words[row, 0] = intern_word(words, block, start, after) if is_new else -1
         row += 1
         at = end + 1
     return at, row, -1
@@ -257,27 +267,19 @@ class ArpaFile:
             words, log10, backoff, _ = rows
             ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)
             if order == 1:
-                self._look_for_unknown(ngrams)
+                self.has_unknown |= UNKNOWN_WORD in ngrams.words
             yield ngrams
         if order == 1:
             # the table has room for one word per possible line; a smaller table has better memory
             # locality
             self.words.trim()
 
-    def _look_for_unknown(self, unigrams: NGrams) -> None:
-        for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():
-            if self.has_unknown:
-                raise LanguageModelError(
-                    "the word <unk> occurs a second time", line=unigrams.line_of(row)
-                )
-            self.has_unknown = True
-
     def _bad_line(self, order: int) -> LanguageModelError:
         line = self._lines.next() or b""
         if self._lines.cut_off:
             problem = f"the file ends in the middle of a line, {shown(line)}"
             return self._lines.error(problem, CUT_OFF)
-        words = f"{order} words of the 1-grams" if order > 1 else "a word that is not listed above"
+        words = f"{order} words of the 1-grams" if order > 1 else "a word"
         ends = "nothing more" if 1 < order == len(self.counts) else "perhaps a back-off weight"
         return self._lines.error(
             f"expected a log10 probability (0 at most), {words} and {ends}, found {shown(line)}",

@@ -92,6 +92,26 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize(
+    ("line", "repeated", "kept"),
+    [
+        ("-0.5\ta\t-0.25\n", "-3\ta\t-3\n", 0),
+        ("-0.5\ta b\t-0.375\n", "-3\ta b\t-3\n", 0),
+        ("-0.0625\ta b c\n", "-3\ta b c\n", 0),
+        ("-2\t<unk>\t0\n", "-3\t<UNK>\t-0.5\n", 1),
+    ],
+)
+def test_repeated_ngrams(tmp_path: Path, line: str, repeated: str, kept: int) -> None:
+    """As in KenLM, the first of equal n-grams counts, but the last of <unk> and <UNK>."""
+    order = len(line.split("\t")[1].split())
+    before = f"ngram {order}={TRIGRAMS.split(f'ngram {order}=')[1][0]}"
+    more = TRIGRAMS.replace(before, f"ngram {order}={int(before[-1]) + 1}")
+    path = write(tmp_path, TRIGRAMS.replace(line, (line, repeated)[kept]))
+    plain = PlainLanguageModel(path)
+    model = AskedModel(write(tmp_path, more.replace(line, line + repeated)))
+    assert_same_model(model, plain, [[b"a", b"b", b"c"], [b"a", b"a"], [b"x", b"b"], [b"b", b"x"]])
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         (
@@ -100,13 +120,12 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
             ":21: the 3-gram 'a c b' cannot be used: the model has no 2-gram of its first 2 words. "
             "Make the file again with the tool that wrote it.",
         ),
-        ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it occurs"),
         ("\t<s>", "\t<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
         ("-1\t</s>", "-1\tend", "the 1-grams lack </s>."),
     ],
 )
 def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, message: str) -> None:
-    """n-grams without context, repeated n-grams, and missing sentence marks are refused."""
+    """n-grams without context, and missing sentence marks, are refused."""
     text = TRIGRAMS.replace(old, new)
     if "<S>" in new:
         text = text.replace("<s>", "<S>")
