@@ -107,7 +107,7 @@ def test_variants_read_alike(tmp_path: Path, variant: bytes) -> None:
 
 
 def test_probability_0(tmp_path: Path) -> None:
-    """lmplz gave <s> the probability 0 before 2015; such a model is read, as KenLM reads it."""
+    """Older versions of lmplz gave <s> the probability 0, and KenLM reads them."""
     for zero in (b"-inf", b"-1e10"):
         (unigrams, _), words, _ = read(write(tmp_path, BIGRAMS.replace(b"0\t<s>", zero + b"\t<s>")))
         assert words[1] == b"<s>"
