@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.loading.table_loading import find_bad_alignments
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
@@ -43,7 +44,7 @@ from phrasescore.table.block import (
 from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
 from phrasescore.table.input_files import GZIP_MAGIC, read_lines
 from phrasescore.table.phrase_table import TableFormat
-from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
+from phrasescore.table.scanning import SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
@@ -51,6 +52,11 @@ _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Mo
 _ODD: dict[str, tuple[Severity, str, str]] = {
     "bar": ("error", "a '|' in a word; Moses keeps only the part of the word before it", _ESCAPE),
     "label": ("error", "a word in brackets, which Moses takes for the label of a rule", _ESCAPE),
+    "links": (
+        "error",
+        "an alignment that is not a list of links such as 0-0 1-1 into the target phrase",
+        "repair or delete the line",
+    ),
     "unsorted": (
         "warning",
         "a line that sorts before the previous one; Moses reads text tables in any order, but "
@@ -155,6 +161,13 @@ class TableSurvey:
             alone = source.offsets[:-1][np.diff(source.offsets) == 1]
             self.alone.add_spans(source.data, source.begins[alone], source.ends[alone])
             self.targets.add_spans(target.data, target.begins, target.ends)
+            bad = np.zeros(len(pairs), np.bool_)
+            ends, lengths = (
+                np.ascontiguousarray(pairs.spans[:, SCORES_END]),
+                np.diff(target.offsets),
+            )
+            find_bad_alignments(pairs.data, ends, lengths, bad)
+            self._count_odd("links", numbers[bad])
         if not rules:  # in rules, brackets mark nonterminals
             self._find_odd_tokens(pairs, (source, target), numbers)
 
@@ -221,7 +234,7 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
     if zipped != is_gzip_name(survey.path):
         form = "gzip data, but the name does not" if zipped else "plain text, but the name does"
         what = f"the file is {form} end in .gz; Moses unzips files only by this ending"
-        found.error(survey.path, what, "rename it, or change its compression")
+        found.add("moses error", survey.path, what, "rename it, or change its compression")
     if survey.broken is not None:
         found.add_error(survey.broken, survey.path)
     if survey.fault is not None:

@@ -47,6 +47,7 @@ _LONGEST_SHOWN = 60
 CUT_OFF = "the file was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
+_TAB = ord("\t")
 # the two spellings of <unk>, concatenated
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
@@ -114,7 +115,7 @@ def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
 @compiled
 def parse_ngrams(
     block: Bytes, words: WordArrays, ngrams: NGrams, longest: bool
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Read n-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
     Args:
@@ -126,11 +127,13 @@ def parse_ngrams(
             weights must be 0.
 
     Returns:
-        The start of the first unread line; how many lines were read; and the index of the bad row,
-        or -1. A bad row is the first unread line.
+        The start of the first unread line; how many lines were read; the index of the bad row, or
+        -1; and the index of the first row with a layout that KenLM refuses, or -1. A bad row is the
+        first unread line.
     """
     block, words, ngrams = borrowed((block, words, ngrams))
     at = row = 0
+    loose = -1
     order = ngrams.words.shape[1]
     while at < block.size:
         end = find_byte(block, at, block.size, LINE_FEED)
@@ -138,28 +141,35 @@ def parse_ngrams(
         if stop == at or block[at] == _BACKSLASH:
             break
         ngrams.log10[row], after, has_log10 = _log10(block, at, stop)
-        start = after
+        start = gap = after
         for position in range(order):
             start, after = _field(block, after, stop)
             if start == after:
-                return at, row, row
+                return at, row, row, loose
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
             # longer n-grams contain only words of 1-grams
             if word < 0 and order > 1:
-                return at, row, row
+                return at, row, row, loose
             ngrams.words[row, position] = word
         ngrams.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and ngrams.backoff[row] != 0.0):
-            return at, row, row
+            return at, row, row, loose
+        # KenLM needs a tab before the word of a 1-gram and before a back-off weight, and nothing
+        # after the weight; in the highest order it skips blanks there
+        ends_well = after == end or (
+            block[after] == _TAB and after < stop and (longest or stop == end)
+        )
+        if loose < 0 and not (ends_well and (order > 1 or block[gap] == _TAB)):
+            loose = row
         if order == 1 and ngrams.words[row, 0] != 0:
             # add the word last, so that a bad line adds no word; -1 if it was listed before
             is_new = ngrams.words[row, 0] < 0
             ngrams.words[row, 0] = intern_word(words, block, start, after) if is_new else -1
         row += 1
         at = end + 1
-    return at, row, -1
+    return at, row, -1, loose
 
 
 class ArpaFile:
@@ -170,10 +180,12 @@ class ArpaFile:
         words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
             vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
+        loose_line: The 1-based line number of the first n-gram read whose layout KenLM refuses.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = _Lines(stream)
+        self.loose_line: int | None = None
         self.words = WordTable([b"<unk>"])
         self.has_unknown = False
         self.counts = self._read_header()
@@ -258,8 +270,10 @@ class ArpaFile:
             if order == 1:
                 self.words.reserve(room, block.size)
             longest = 1 < order == len(self.counts)
-            at, used, bad = parse_ngrams(block, self.words.arrays, rows, longest)
+            at, used, bad, loose = parse_ngrams(block, self.words.arrays, rows, longest)
             self._lines.skip(at, used)
+            if loose >= 0 and self.loose_line is None:
+                self.loose_line = first_line + loose
             if bad >= 0:
                 raise self._bad_line(order)
             # the section ends at an empty line, the next header, or the end of the file

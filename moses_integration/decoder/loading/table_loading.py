@@ -71,7 +71,7 @@ _PROBLEMS = {
     ),
     BAD_ALIGNMENT: (
         "the word alignment is not a list of links such as 0-0 1-1 into the target phrase",
-        "repair or delete the line; Moses refuses it too",
+        "repair or delete the line; Moses refuses it, or reads memory beyond the phrase",
     ),
     SPARSE_SCORES: (
         "the entry has sparse features in column 6, which the embedded decoder does not support",
@@ -387,6 +387,29 @@ def _parse_links(
             place -= 1
         links[place, 0], links[place, 1] = source, goal
         count += 1
+
+
+@compiled
+def find_bad_alignments(
+    data: Bytes,
+    score_ends: NDArray[np.int64],
+    target_words: NDArray[np.int64],
+    bad: NDArray[np.bool_],
+) -> None:
+    """Mark the lines whose alignment is not a list of links into the target phrase.
+
+    Args:
+        data: The bytes of the block.
+        score_ends: The end of the scores of each line, shape (lines,).
+        target_words: The number of target words of each line, shape (lines,).
+        bad: Filled with the answers, shape (lines,).
+    """
+    data, score_ends, target_words, bad = borrowed((data, score_ends, target_words, bad))
+    links = np.empty((_MAX_LINKS, 2), np.int16)
+    for row in range(bad.size):
+        line_end = find_byte(data, score_ends[row], data.size, LINE_FEED)
+        begin, end = column_after(data, score_ends[row], line_end, _ALIGNMENT)
+        bad[row] = _parse_links(data, begin, end, target_words[row], links, 0) < 0
 
 
 @compiled

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ SCORES = st.sampled_from(["1 1", "0.5 1", "2 0.5", "1.0 1.25", "0.5 1e-3", "10 0
 
 def odd_kinds(line: bytes, before: bytes) -> set[str]:
     """Return the faults of a line, found in plain Python."""
-    source, target, *_ = (part.strip() for part in line.split(b" ||| "))
+    source, target, _, links, *_ = (part.strip() for part in line.split(b" ||| "))
     found = {"unsorted"} if before > line else set()
     sides = phrase_tokens(source), phrase_tokens(target)
     tokens = [*sides[0], *sides[1]]
@@ -32,6 +33,10 @@ def odd_kinds(line: bytes, before: bytes) -> set[str]:
         found.add("bar")
     if any(token[:1] == b"[" and token[-1:] == b"]" for token in tokens if len(token) > 1):
         found.add("label")
+    for link in links.removesuffix(b"|||").split():
+        match = re.fullmatch(rb"[0-9]+-([0-9]+)", link)
+        if match is None or int(match[1]) >= len(sides[1]):
+            found.add("links")
     return found
 
 

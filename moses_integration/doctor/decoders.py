@@ -1,0 +1,70 @@
+"""Checks that each decoder, real Moses and the embedded one, can use a system."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from moses_integration.doctor.findings import Decoder, Diagnosis
+from moses_integration.ini.model_files import find_binary_file, find_model_file
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import decoder_problems
+from moses_integration.language_model.arpa import ArpaFile
+from moses_integration.language_model.back_off import KenlmBinary, open_ngrams
+from phrasescore.errors import IniError
+
+_KENLM_ORDER = 6  # unless KenLM is compiled for more
+
+
+def check_embedded(found: Diagnosis, ini: MosesIni) -> None:
+    """Report the first reason for which the embedded decoder cannot use what an ini says."""
+    # imported here, because they load the compiled code of the decoder
+    from moses_integration.decoder.features.features import FeatureSet
+    from moses_integration.decoder.settings import SearchSettings
+
+    with found.collecting(ini.path, "embedded error"):
+        SearchSettings.from_ini(ini)
+        for reordering in FeatureSet.from_ini(ini).reorderings:
+            if find_binary_file(reordering.path, "LexicalReordering") is not None:
+                find_model_file(reordering.path)  # the text table, which this decoder reads
+
+
+def check_layout(found: Diagnosis, path: str, model: ArpaFile | KenlmBinary) -> None:
+    """Report why KenLM, which is a part of real Moses, refuses a model that is read here."""
+    if isinstance(model, ArpaFile) and model.loose_line is not None:
+        found.add(
+            "moses error",
+            f"{path}:{model.loose_line}",
+            "a blank where KenLM, and so real Moses, needs a tab or the end of the line",
+            "remove carriage returns and blanks at the ends of lines, and write tabs between log10 "
+            "p, n-gram and back-off weight",
+        )
+    if not 1 < (order := len(model.counts)) <= _KENLM_ORDER:
+        found.add(
+            "moses error" if order == 1 else "warning",
+            path,
+            f"a model of order {order}; KenLM reads orders 2 to {_KENLM_ORDER}",
+            "estimate a model of another order"
+            + (", or compile Moses with --max-kenlm-order" if order > 1 else ""),
+        )
+
+
+def refuse_unusable(ini: MosesIni, decoder: Decoder) -> None:
+    """Refuse a system that a decoder cannot use, as far as the ini and its language models tell.
+
+    Raises:
+        IniError: The first reason.
+        LanguageModelError: A language model is damaged.
+        InputError: A language model cannot be read.
+    """
+    found = Diagnosis()
+    for severity, problem in decoder_problems(ini):
+        found.add_error(problem, ini.path, severity)
+    check_embedded(found, ini)
+    for line in ini.features:
+        path = line.options.get("path", "")
+        if line.kind == "KENLM" and Path(path).is_file():
+            with open_ngrams(path) as model:
+                next(iter(model.blocks()))  # a wrong layout shows in the 1-grams
+                check_layout(found, path, model)
+    for error in found.errors(decoder):
+        raise IniError(error.what, path=error.where, remedy=error.remedy)
