@@ -276,8 +276,8 @@ class ArpaFile:
                 self.loose_line = first_line + loose
             if bad >= 0:
                 raise self._bad_line(order)
-            # the section ends at an empty line, the next header, or the end of the file
-            ended = not self._lines.at_border or not used
+            # the section ends at the next header, or the end of the file
+            ended = not self._lines.skip_empty() or self._lines.block()[0] == _BACKSLASH
             words, log10, backoff, _ = rows
             ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)
             if order == 1:
@@ -356,11 +356,15 @@ class _Lines:
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
+        return self.next() if self.skip_empty() else None
+
+    def skip_empty(self) -> bool:
+        """Skip empty lines, and return whether a line follows."""
         while (block := self.block()).size:
             # skip all empty lines in one step, because a file may have millions of them
             filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
             empty = block[:filled].tobytes()
             self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))
             if filled < block.size:
-                return self.next()
-        return None
+                return True
+        return False

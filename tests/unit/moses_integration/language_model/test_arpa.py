@@ -90,6 +90,7 @@ def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None
         pytest.param(BIGRAMS.replace(b"\n", b"\r\n"), id="CR LF"),
         pytest.param(BIGRAMS.replace(b"\t", b" "), id="blanks for tabs"),
         pytest.param(b"\n# estimated by a tool\n" + BIGRAMS, id="comment lines first"),
+        pytest.param(BIGRAMS.replace(b"-1", b"\n-1"), id="empty lines in a section"),
         pytest.param(BIGRAMS.rstrip(b"\n"), id="no last line feed"),
         pytest.param(BIGRAMS.replace(b"<unk>", b"<UNK>"), id="<UNK>"),
         pytest.param(BIGRAMS.replace(b"-0.5\t</s>", b"-0.5\t</s>\t-0"), id="negative zero"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
-from tests.conftest import BUNDLED_GOLDEN
+from tests.conftest import BUNDLED_GOLDEN, PROJECT
 from tests.support.language_models import (
     LETTERS,
     TRIGRAMS,
@@ -181,6 +181,20 @@ def test_totals_of_kenlm(golden: Path) -> None:
 def test_totals_of_kenlm_for_five_grams(multi30k: Path) -> None:
     """Sentence scores of a five-gram model with 778,376 n-grams equal KenLM's."""
     assert_totals(multi30k / "lm.5gram.arpa.gz", MULTI30K_TOTALS)
+
+
+@pytest.mark.parametrize("form", ["arpa", "probing", "trie"])
+def test_totals_of_kenlm_with_two_unknown_words(tmp_path: Path, form: str) -> None:
+    """KenLM takes <unk> and <UNK> for one word, and loads p(<s>) = 0; `query` gave the totals."""
+    path = PROJECT / "tests" / "data" / "kenlm" / "unknown-twice.arpa"
+    if form != "arpa":
+        data = bytes.fromhex(path.with_name(f"unknown-twice-{form}.hex").read_text("ascii"))
+        path = tmp_path / "model"
+        path.write_bytes(data)
+    model = AskedModel(path)
+    sentences = [b"a b", b"x b <UNK>", b"", b"c <unk> a"]
+    totals = [sum(sentence_log10(model, words.split())) for words in sentences]
+    assert totals == pytest.approx([-1.9386077, -2.3447533, -0.895583, -3.2427983], rel=1e-6)
 
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:
