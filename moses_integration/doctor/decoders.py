@@ -12,7 +12,7 @@ from moses_integration.language_model.arpa import ArpaFile
 from moses_integration.language_model.back_off import KenlmBinary, open_ngrams
 from phrasescore.errors import IniError
 
-_KENLM_ORDER = 6  # unless KenLM is compiled for more
+_KENLM_ORDER = 6  # unless Moses is compiled with --max-kenlm-order
 
 
 def check_embedded(found: Diagnosis, ini: MosesIni) -> None:
@@ -31,21 +31,12 @@ def check_embedded(found: Diagnosis, ini: MosesIni) -> None:
 def check_layout(found: Diagnosis, path: str, model: ArpaFile | KenlmBinary) -> None:
     """Report why KenLM, which is a part of real Moses, refuses a model that is read here."""
     if isinstance(model, ArpaFile) and model.loose_line is not None:
-        found.add(
-            "moses error",
-            f"{path}:{model.loose_line}",
-            "a blank where KenLM, and so real Moses, needs a tab or the end of the line",
-            "remove carriage returns and blanks at the ends of lines, and write tabs between log10 "
-            "p, n-gram and back-off weight",
-        )
+        what = "a blank where KenLM, and so real Moses, needs a tab or the end of the line"
+        remedy = "write tabs around the n-gram, and no blanks or carriage returns at ends of lines"
+        found.add("moses error", f"{path}:{model.loose_line}", what, remedy)
     if not 1 < (order := len(model.counts)) <= _KENLM_ORDER:
-        found.add(
-            "moses error" if order == 1 else "warning",
-            path,
-            f"a model of order {order}; KenLM reads orders 2 to {_KENLM_ORDER}",
-            "estimate a model of another order"
-            + (", or compile Moses with --max-kenlm-order" if order > 1 else ""),
-        )
+        what = f"a model of order {order}; KenLM, and so real Moses, reads orders 2 to 6"
+        found.add("moses error", path, what, "estimate another model")
 
 
 def refuse_unusable(ini: MosesIni, decoder: Decoder) -> None:

@@ -26,8 +26,8 @@ from phrasescore.table.input_files import whole_number
 
 # an error of one decoder concerns nobody who uses the other one
 Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
-# section -> the values with which Moses can translate
-_VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 1 2 3 5 6"}
+# section -> the values with which Moses can translate plain text
+_VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 5"}
 # steps of decoding: translate with a phrase table, generate factors
 TRANSLATE, GENERATE = "T", "G"
 
@@ -94,8 +94,8 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
     for name, known in _VALUES.items():
         for number, value in ini.value_lines(name)[:1]:
-            if value not in known.split():
-                problem = f"[{name}] is {value!r}, with which Moses does not translate"
+            if value.isdecimal() and value not in known.split():  # Moses takes words for 0
+                problem = f"[{name}] is {value}, with which Moses translates no plain text"
                 remedy = f"write one of {known}"
                 yield "moses error", ini.error(problem, line=number, remedy=remedy)
     for line in ini.features:

@@ -111,11 +111,13 @@ def _read_columns(
                 )
         recomposed += sum(map(str.__ne__, composed, texts))
         rows.append(tuple(text.lower() if lowercase else text for text in composed))
-    counts = {
-        f"{counted(recomposed, 'text')} in decomposed Unicode (NFD), composed here (NFC)": recomposed,
-        f"{counted(wordless, 'normal form')} without a word skipped": wordless,
-    }
-    return rows, tuple(f"{path}: {note}" for note, count in counts.items() if count)
+    notes = []
+    if recomposed:
+        texts_read = counted(recomposed, "text")
+        notes.append(f"{path}: {texts_read} in decomposed Unicode (NFD), composed here (NFC)")
+    if wordless:
+        notes.append(f"{path}: {counted(wordless, 'normal form')} without a word skipped")
+    return rows, tuple(notes)
 
 
 @dataclass(frozen=True)

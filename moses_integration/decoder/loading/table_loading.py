@@ -59,6 +59,9 @@ _MAX_POSITION = np.iinfo(np.int16).max
 _MAX_LINKS = 10_000  # the limit for one phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
 
+ALIGNMENT_PROBLEM = (
+    "the word alignment is not a list of links such as 0-0 1-1 into the target phrase"
+)
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
 _PROBLEMS = {
     FACTORS: (
@@ -70,7 +73,7 @@ _PROBLEMS = {
         "write the brackets as &#91; and &#93;, or decode rules with Moses",
     ),
     BAD_ALIGNMENT: (
-        "the word alignment is not a list of links such as 0-0 1-1 into the target phrase",
+        ALIGNMENT_PROBLEM,
         "repair or delete the line; Moses refuses it, or reads memory beyond the phrase",
     ),
     SPARSE_SCORES: (
@@ -390,29 +393,6 @@ def _parse_links(
 
 
 @compiled
-def find_bad_alignments(
-    data: Bytes,
-    score_ends: NDArray[np.int64],
-    target_words: NDArray[np.int64],
-    bad: NDArray[np.bool_],
-) -> None:
-    """Mark the lines whose alignment is not a list of links into the target phrase.
-
-    Args:
-        data: The bytes of the block.
-        score_ends: The end of the scores of each line, shape (lines,).
-        target_words: The number of target words of each line, shape (lines,).
-        bad: Filled with the answers, shape (lines,).
-    """
-    data, score_ends, target_words, bad = borrowed((data, score_ends, target_words, bad))
-    links = np.empty((_MAX_LINKS, 2), np.int16)
-    for row in range(bad.size):
-        line_end = find_byte(data, score_ends[row], data.size, LINE_FEED)
-        begin, end = column_after(data, score_ends[row], line_end, _ALIGNMENT)
-        bad[row] = _parse_links(data, begin, end, target_words[row], links, 0) < 0
-
-
-@compiled
 def parse_lines(
     data: Bytes,
     spans: NDArray[np.int64],
@@ -497,10 +477,27 @@ def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> 
 def _needed_entries(
     block: TableBlock, scores: int, source: SourcePhrases, vocabulary: WordTable
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], TargetPhrases]:
-    data, spans = as_array(block.text), block.spans
     phrases = np.empty(len(block), np.int32)
-    match_sources(data, spans, source.words.arrays, source.trie, phrases)
+    match_sources(as_array(block.text), block.spans, source.words.arrays, source.trie, phrases)
     lines = np.flatnonzero(phrases >= 0)
+    return phrases[lines], *parse_entries(block, lines, scores, vocabulary)
+
+
+def parse_entries(
+    block: TableBlock, lines: NDArray[np.int64], scores: int, vocabulary: WordTable
+) -> tuple[NDArray[np.float32], TargetPhrases]:
+    """Return ln of the scores, shape (lines, scores), and the target phrases of some lines.
+
+    Args:
+        block: The block; it must have this number of scores.
+        lines: The indexes of the lines in the block.
+        scores: The number of scores of a line.
+        vocabulary: Receives the target words.
+
+    Raises:
+        PhraseTableError: The embedded decoder cannot use one of the lines.
+    """
+    data, spans = as_array(block.text), block.spans
     target_bytes = int((spans[lines, TARGET_END] - spans[lines, TARGET]).sum())
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
@@ -519,4 +516,4 @@ def _needed_entries(
     targets = parsed._replace(
         words=words[: parsed.word_offsets[-1]].copy(), links=links[: parsed.link_offsets[-1]].copy()
     )
-    return phrases[lines], values, targets
+    return values, targets
