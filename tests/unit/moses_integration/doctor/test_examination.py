@@ -371,6 +371,6 @@ def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
     said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "note"]
     assert "Moses reads the file and has the expected features" in said
     replaced("moses.ini", b"0 T 0", b"0 T 0\n[weights]\nLM0= 1")()
-    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "error"]
+    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == MOSES]
     assert said[-1].startswith("Moses ended with status ")
     assert "weights" in said[-1]
