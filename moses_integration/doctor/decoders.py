@@ -44,17 +44,17 @@ def refuse_unusable(ini: MosesIni, decoder: Decoder) -> None:
 
     Raises:
         IniError: The first reason.
-        LanguageModelError: A language model is damaged.
-        InputError: A language model cannot be read.
     """
     found = Diagnosis()
     for severity, problem in decoder_problems(ini):
         found.add_error(problem, ini.path, severity)
-    check_embedded(found, ini)
+    if decoder == "embedded":
+        check_embedded(found, ini)
     for line in ini.features:
         path = line.options.get("path", "")
         if line.kind == "KENLM" and Path(path).is_file():
-            with open_ngrams(path) as model:
+            # real Moses itself judges models that are not read here
+            with found.collecting(path, "embedded error"), open_ngrams(path) as model:
                 next(iter(model.blocks()))  # a wrong layout shows in the 1-grams
                 check_layout(found, path, model)
     for error in found.errors(decoder):

@@ -111,7 +111,7 @@ class Diagnosis:
             elif self.count("warning"):
                 advice += "; read the warnings first"
             verdicts.append(f"{name}: {advice}")
-        return "\n\n".join([*parts, ".\n".join([*verdicts, ""]).rstrip("\n")])
+        return "\n\n".join([*parts, "\n".join(f"{verdict}." for verdict in verdicts)])
 
     def to_json(self) -> dict[str, object]:
         """Return counts, the verdict for each decoder, and findings as JSON values."""

@@ -28,8 +28,6 @@ from phrasescore.table.input_files import whole_number
 Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
 # section -> the values with which Moses can translate plain text
 _VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 5"}
-# steps of decoding: translate with a phrase table, generate factors
-TRANSLATE, GENERATE = "T", "G"
 
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
@@ -47,20 +45,20 @@ def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
             yield "error", ini.error(problem, line=line, remedy="correct or delete it")
 
 
-def decoding_steps(ini: MosesIni) -> list[tuple[int, str, int]]:
-    """Return the steps of ``[mapping]``: path, `TRANSLATE` or `GENERATE`, and index of the model.
+def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
+    """Return the steps of ``[mapping]``: the decoding path, and the index of table or model.
 
-    A line is ``path T table``, ``path G model``, or one of these without path 0. Paths count up
-    from 0. Moses refuses the form ``path name`` for every class of table.
+    A line is ``path T table`` (translate), ``path G model`` (generate factors), or one of these
+    without path 0. Paths count up from 0. Moses refuses ``path name`` for every class of table.
 
     Raises:
         IniError: Moses refuses a line.
     """
     counts = {
-        TRANSLATE: sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features),
-        GENERATE: sum(line.kind == "Generation" for line in ini.features),
+        "T": sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features),
+        "G": sum(line.kind == "Generation" for line in ini.features),
     }
-    steps: list[tuple[int, str, int]] = []
+    steps: list[tuple[int, int]] = []
     for number, text in ini.value_lines("mapping") or [(None, "0 T 0")]:
         tokens = text.split()
         path, kind, index = ["0", *tokens][-3:] if 1 < len(tokens) < 4 else ("", "", "")
@@ -70,12 +68,11 @@ def decoding_steps(ini: MosesIni) -> list[tuple[int, str, int]]:
         if at is None or at < last or model is None:
             raise ini.error(
                 f"[mapping] has {text!r}, expected 'path T table' with one of the "
-                f"{counts[TRANSLATE]} phrase tables, counted from 0, and paths that count up "
-                "from 0",
+                f"{counts['T']} phrase tables, counted from 0, and paths that count up from 0",
                 line=number,
                 remedy="correct the line; Moses refuses it, too",
             )
-        steps.append((at, kind, model))
+        steps.append((at, model))
     return steps
 
 

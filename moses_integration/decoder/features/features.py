@@ -287,7 +287,7 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
             remedy="add a line for PhraseDictionaryMemory to [feature]",
         )
     steps = decoding_steps(ini)
-    paths = {path for path, _, _ in steps}
+    paths = {path for path, _ in steps}
     if len(paths) < len(steps) or len(paths) > _MAX_PATHS + 1:
         raise IniError(
             f"[mapping] has {len(steps)} tables on {len(paths)} decoding paths, and the embedded "
@@ -295,7 +295,7 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
             path=ini.path,
             remedy="give each table its own path, or decode with Moses",
         )
-    return [number for _, _, number in steps]
+    return [number for _, number in steps]
 
 
 def _check_sections(ini: MosesIni) -> None:
