@@ -151,7 +151,8 @@ class ExternalMoses:
             if lines == 0:
                 raise DecoderError(
                     f"Moses succeeded but printed no translation: {processes.last_line(log)}",
-                    remedy=f"read {log}, and check that {self.text} is not empty",
+                    remedy=f"read {log}; check that {self.text} is not empty, and that the ini has "
+                    "no [start-translation-id] and no minimum Bayes risk",
                 )
         return lines
 

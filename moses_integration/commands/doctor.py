@@ -41,8 +41,10 @@ def doctor(options: DoctorOptions) -> None:
     """Find faults that would stop tuning or decoding, or silently make translations worse.
 
     The command checks MOSES_INI against the files that it names, the text to tune on with its
-    references, and phrase models. The exit status is 1 if there is an error (with --strict, also
-    for a warning), else 0. Relative paths in the ini start at the current directory, as in Moses.
+    references, and phrase models. It judges for real Moses and for the embedded decoder: the exit
+    status is 1 if errors keep both (with --moses, real Moses) from using the system, or with
+    --strict if there is a warning, else 0. Relative paths in the ini start at the current
+    directory, as in Moses.
     """
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses import find_moses
@@ -58,5 +60,7 @@ def doctor(options: DoctorOptions) -> None:
         moses=binary,
     )
     options.show(diagnosis.to_json(), f"{diagnosis}\n")
-    if diagnosis.count("error") or (options.strict and diagnosis.count("warning")):
+    verdicts = diagnosis.usable
+    unusable = not (verdicts["moses"] if binary is not None else any(verdicts.values()))
+    if unusable or (options.strict and diagnosis.count("warning")):
         raise click.exceptions.Exit(1)

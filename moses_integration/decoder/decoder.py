@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -62,10 +63,12 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, Sear
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.problems import section_problems
 from phrasescore.closed_settings import check_whole_number
 from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
+_log = logging.getLogger(__name__)
 _FIRST_WAITING = 2 * ENOUGH
 CANDIDATES = 100  # candidates for own features: the minimum in `translate`, the default in `decode`
 
@@ -137,6 +140,8 @@ class Decoder:
         if not isinstance(ini, MosesIni):
             ini = MosesIni.read(ini)
         features = FeatureSet.from_ini(ini)
+        for _, problem in section_problems(ini):  # short names; anything else was refused
+            _log.warning("%s", problem)
         if table_limit is not None:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)

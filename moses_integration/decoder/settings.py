@@ -75,7 +75,8 @@ class SearchSettings:
                     values[field.name] = _parse(section, given[0], type(field.default))
             return cls(**values)
         except SettingsError as error:
-            raise IniError(error.problem, path=ini.path) from None
+            remedy = "correct the section, or decode with Moses"
+            raise IniError(error.problem, path=ini.path, remedy=remedy) from None
 
 
 _TRUE = ("1", "true", "yes", "y", "on")

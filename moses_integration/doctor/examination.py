@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
+from moses_integration.doctor.decoders import check_embedded, check_layout
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.tables import check_binary_tables, check_text_tables
 from moses_integration.doctor.texts import Knows, Text, TextWords, check_texts
@@ -96,6 +97,7 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
     """Check everything in the ini, but not the content of the files that it names."""
     for severity, problem in problems(ini):
         found.add_error(problem, ini.path, severity)
+    check_embedded(found, ini)
     with contextlib.suppress(IniError):  # `problems` reported the error above
         _check_weights(found, ini)
     limit = ini.values("distortion-limit")
@@ -187,6 +189,7 @@ def _check_ngrams(
         # opening a binary checks it; its n-grams are not decoded, because this may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
+    check_layout(found, path, model)
     order, stated = len(model.counts), line.options.get("order")
     if stated is not None and stated != str(order):
         found.warning(
@@ -260,6 +263,6 @@ def check_phrase_models(
 
 def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:
     """Let real Moses read the ini and its language models; this loads no phrase table."""
-    with found.collecting(ini.path):
+    with found.collecting(ini.path, "moses error"):
         check_features(binary, ini, ini.path)
         found.note(ini.path, "Moses reads the file and has the expected features")

@@ -7,12 +7,16 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from functools import partialmethod
-from typing import get_args
+from typing import Literal, get_args
 
 from moses_integration.ini.problems import Severity
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, counted
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+Decoder = Literal["moses", "embedded"]
+# what a system may be used with
+DECODERS: dict[Decoder, str] = {"moses": "real Moses", "embedded": "embedded decoder"}
+_OWN_ERRORS: dict[Decoder, Severity] = {"moses": "moses error", "embedded": "embedded error"}
 
 
 @dataclass(frozen=True)
@@ -20,8 +24,9 @@ class Finding:
     """One fact about a system that the user should know.
 
     Args:
-        severity: ``error`` if the system will fail or silently translate worse; ``warning`` if it
-            may do so; ``note`` if nothing is wrong.
+        severity: ``error`` if the system will fail or silently translate worse; ``moses error`` or
+            ``embedded error`` if it will with this decoder only; ``warning`` if it may; ``note`` if
+            nothing is wrong.
         what: The fact, one sentence without a final full stop.
         where: The file, perhaps with a line, or the part of the system.
         remedy: The advice, one sentence without a final full stop; empty for most notes.
@@ -47,8 +52,9 @@ class Diagnosis:
         self._found: dict[Finding, None] = {}  # like a set, but in the order of discovery
 
     def add(self, severity: Severity, where: object, what: str, remedy: str = "") -> None:
-        """Add a finding, unless it is already there."""
-        self._found[Finding(severity, what, str(where), remedy)] = None
+        """Add a finding, unless it is already there, for this decoder or for both."""
+        if Finding("error", what, str(where), remedy) not in self._found:
+            self._found[Finding(severity, what, str(where), remedy)] = None
 
     error = partialmethod(add, "error")
     warning = partialmethod(add, "warning")
@@ -62,14 +68,23 @@ class Diagnosis:
         self.add(severity, place, error.problem, error.remedy or "")
 
     @contextlib.contextmanager
-    def collecting(self, where: object) -> Iterator[None]:
+    def collecting(self, where: object, severity: Severity = "error") -> Iterator[None]:
         """Turn an error that ends the block into a finding."""
         try:
             yield
         except InterruptedWorkError:
             raise
         except PhrasescoreError as error:
-            self.add_error(error, where)
+            self.add_error(error, where, severity)
+
+    def errors(self, decoder: Decoder) -> list[Finding]:
+        """Return the errors for which a decoder cannot use the system, or uses it wrongly."""
+        return [each for each in self.findings if each.severity in ("error", _OWN_ERRORS[decoder])]
+
+    @property
+    def usable(self) -> dict[Decoder, bool]:
+        """Whether each decoder can use the system."""
+        return {decoder: not self.errors(decoder) for decoder in DECODERS}
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -85,18 +100,24 @@ class Diagnosis:
             "\n".join([f"{severity}s", *map(str, found)])
             for severity, found in itertools.groupby(self.findings, lambda each: each.severity)
         ]
-        errors, warnings, notes = (counted(self.count(each), each) for each in SEVERITIES)
-        advice = "this system can be tuned"
-        if self.count("error"):
-            advice = "repair the errors before tuning"
-        elif self.count("warning"):
-            advice += "; read the warnings first"
-        return "\n\n".join([*parts, f"{errors}, {warnings} and {notes}: {advice}."])
+        counts = [counted(self.count(each), each) for each in ("error", "warning", "note")]
+        verdicts = ["{}, {} and {}".format(*counts)]
+        for decoder, name in DECODERS.items():
+            advice = "this system can be tuned"
+            if self.count("error"):
+                advice = "repair the errors before tuning"
+            elif self.errors(decoder):
+                advice = f"cannot use this system; see the {_OWN_ERRORS[decoder]}s"
+            elif self.count("warning"):
+                advice += "; read the warnings first"
+            verdicts.append(f"{name}: {advice}")
+        return "\n\n".join([*parts, "\n".join(f"{verdict}." for verdict in verdicts)])
 
     def to_json(self) -> dict[str, object]:
-        """Return counts and findings as JSON values."""
-        counts = {f"{severity}s": self.count(severity) for severity in SEVERITIES}
-        return {**counts, "findings": [asdict(finding) for finding in self.findings]}
+        """Return counts, the verdict for each decoder, and findings as JSON values."""
+        counts = {f"{severity}s": self.count(severity) for severity in ("error", "warning", "note")}
+        findings = [asdict(finding) for finding in self.findings]
+        return {**counts, "usable": self.usable, "findings": findings}
 
 
 def place_of(path: object, line: int | None = None) -> str:

@@ -21,6 +21,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.loading.table_loading import ALIGNMENT_PROBLEM, parse_entries
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
@@ -81,10 +82,11 @@ class TableSurvey:
         bad_lines: The number of bad lines.
         odd: For each kind of odd line, how many there are, and the line number of the first.
         scores: Counts of suspicious scores.
-        alone: The source phrases of one word; such a word can be translated in every context.
+        sources: The words of source phrases.
         targets: The words of target phrases.
         ends_in_line_feed: Whether the last line ends in a line feed.
         broken: The error that stopped reading before the end of the table, if any.
+        unusable: The error of the first valid line that the embedded decoder refuses, if any.
     """
 
     def __init__(self, path: str | Path, scores: int | None = None) -> None:
@@ -94,9 +96,10 @@ class TableSurvey:
         self.fault: PhraseTableError | None = None
         self.odd: dict[str, tuple[int, int]] = {}
         self.scores = ScoreSurvey(0)
-        self.alone, self.targets = WordTable(), WordTable()
+        self.sources, self.targets = WordTable(), WordTable()
         self.ends_in_line_feed = True
         self.broken: InputError | None = None
+        self.unusable: PhraseTableError | None = None
         self._given_scores = scores
         self._last_line = b""
 
@@ -140,6 +143,12 @@ class TableSurvey:
         if len(rows):
             good = dataclasses.replace(block, spans=block.spans[rows])
             self._add_pairs(good, block.first_line + rows)
+        is_phrase_table = self._given_scores is None and not block.format.hierarchical
+        if is_phrase_table and self.unusable is None:
+            try:
+                parse_entries(block, rows, block.format.scores, WordTable())
+            except PhraseTableError as error:
+                self.unusable = error
 
     def _add_pairs(self, pairs: TableBlock, numbers: NDArray[np.int64]) -> None:
         """Survey valid lines, given with their line numbers."""
@@ -152,8 +161,8 @@ class TableSurvey:
             for side in (SOURCE, TARGET)
         )
         if self._given_scores is None:
-            alone = source.offsets[:-1][np.diff(source.offsets) == 1]
-            self.alone.add_spans(source.data, source.begins[alone], source.ends[alone])
+            # a word of longer phrases only, such as a subword, is translated in their contexts
+            self.sources.add_spans(source.data, source.begins, source.ends)
             self.targets.add_spans(target.data, target.begins, target.ends)
         if not rules:  # in rules, brackets mark nonterminals
             self._find_odd_tokens(pairs, (source, target), numbers)
@@ -221,7 +230,7 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
     if zipped != is_gzip_name(survey.path):
         form = "gzip data, but the name does not" if zipped else "plain text, but the name does"
         what = f"the file is {form} end in .gz; Moses unzips files only by this ending"
-        found.error(survey.path, what, "rename it, or change its compression")
+        found.add("moses error", survey.path, what, "rename it, or change its compression")
     if survey.broken is not None:
         found.add_error(survey.broken, survey.path)
     if survey.fault is not None:
@@ -229,6 +238,10 @@ def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> No
         if survey.bad_lines > 1:
             what += f" ({survey.bad_lines:,} lines are bad)"
         found.error(place_of(survey.path, survey.fault.line), what, survey.fault.remedy or "")
+    if survey.unusable is not None:
+        both = survey.unusable.problem == ALIGNMENT_PROBLEM
+        severity: Severity = "error" if both else "embedded error"
+        found.add_error(survey.unusable, survey.path, severity)
     factored = any("," in line.options.get(key, "") for key in ("input-factor", "output-factor"))
     for kind, (count, first) in survey.odd.items():
         severity, what, remedy = _ODD[kind]
@@ -284,9 +297,9 @@ def _check_words(
     found: Diagnosis, survey: TableSurvey, source: TextWords, references: Sequence[TextWords]
 ) -> None:
     """Report how many words of the development set a phrase table knows."""
-    alone, targets = set(survey.alone.words()), set(survey.targets.words())
+    sources, targets = set(survey.sources.words()), set(survey.targets.words())
     fate = "Moses copies such words as they are"
-    source.check(found, alone.__contains__, "the phrase table", fate)
+    source.check(found, sources.__contains__, "the phrase table", fate)
     for text in references[:1]:
         owner = "the target side of the phrase table"
         text.check(found, targets.__contains__, owner, "no translation has them")

@@ -12,6 +12,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from moses_integration.ini.feature_kinds import PHRASE_TABLE_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, is_readable
 from phrasescore.errors import InputError
 
@@ -21,11 +22,15 @@ _BINARY_ENDINGS = {
     "PhraseDictionaryBinary": (".binphr.idx",),
     "LexicalReordering": (".minlexr", ".binlexr.idx"),
 }
+# the classes of phrase tables that read nothing but such a form
+BINARY_TABLE_KINDS = PHRASE_TABLE_KINDS & _BINARY_ENDINGS.keys()
 
 
 def find_binary_file(named: str, kind: str) -> Path | None:
     """Find the binary file that a feature of class ``kind`` reads for a path, if it exists."""
-    paths = (Path(named + ending) for ending in _BINARY_ENDINGS.get(kind, ()))
+    paths = [Path(named + ending) for ending in _BINARY_ENDINGS.get(kind, ())]
+    if kind == "PhraseDictionaryCompact" and named.endswith(".minphr"):
+        paths = [Path(named)]
     return next(filter(_is_there, paths), None)
 
 

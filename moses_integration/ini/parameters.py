@@ -2,7 +2,7 @@
 
 Moses refuses an ini with an unknown section. The short name of a section, such as ``dl`` for
 ``distortion-limit``, works only on the command line: Moses accepts a section ``[dl]`` but never
-reads it.
+reads it. mert-moses.pl writes such sections for the short switches in its ``--decoder-flags``.
 
 Source: Parameter.cpp of mosesdecoder 34452895f.
 """
@@ -10,7 +10,7 @@ Source: Parameter.cpp of mosesdecoder 34452895f.
 from __future__ import annotations
 
 # the sections of a new-style file, by topic in this order: model, input, search, choice among
-# hypotheses, unknown words, output, server
+# hypotheses, unknown words, server
 _SECTIONS = """
 feature feature-add feature-overwrite feature-name-overwrite mapping weight weight-add
 weight-file weight-overwrite alternate-weight-setting
@@ -28,8 +28,14 @@ segment-time-out threads no-cache clean-lm-cache minphr-memory minlexr-memory
 minimum-bayes-risk mbr-size mbr-scale lminimum-bayes-risk consensus-decoding lmbr-p
 lmbr-r lmbr-thetas lmbr-map-weight lmbr-pruning-factor lattice-hypo-set mira references
 drop-unknown mark-unknown unknown-word-prefix unknown-word-suffix lmodel-oov-feature
-output-unknowns always-create-direct-transopt
-verbose version show-weights description config output-factors report-all-factors
+output-unknowns always-create-direct-transopt output-factors
+server daemon server-port server-log serial server-maxconn server-maxconn-backlog
+server-keepalive-maxconn server-keepalive-timeout server-timeout session-timeout
+session-cache-size
+"""
+# the sections that change only what Moses prints beside or around its translations
+_OUTPUT_SECTIONS = """
+verbose version show-weights description config report-all-factors
 print-id print-passthrough print-passthrough-in-n-best print-all-derivations
 translation-details translation-all-details tree-translation-details output-hypo-score
 output-word-graph print-alignment-info alignment-output-file sort-word-alignment
@@ -39,11 +45,9 @@ include-lhs-in-search-graph output-search-graph-pb output-search-graph-hypergrap
 n-best-list labeled-n-best-list n-best-trees n-best-factor
 report-all-factors-in-n-best lattice-samples include-segmentation-in-n-best
 print-alignment-info-in-n-best
-server daemon server-port server-log serial server-maxconn server-maxconn-backlog
-server-keepalive-maxconn server-keepalive-timeout server-timeout session-timeout
-session-cache-size
 """
-SECTIONS = frozenset(_SECTIONS.split())
+OUTPUT_SECTIONS = frozenset(_OUTPUT_SECTIONS.split())
+SECTIONS = frozenset(_SECTIONS.split()) | OUTPUT_SECTIONS
 
 # the sections that only files older than [feature] lines use; Moses converts such a file when it
 # reads it
@@ -65,12 +69,20 @@ REWRITING_SECTIONS = frozenset(
 
 # short names of switches, each with its section; a section with a short name has no effect
 _SHORT_NAMES = """
-i input-file, v verbose, fd factor-delimiter, b beam-threshold,
+f config, i input-file, v verbose, fd factor-delimiter, b beam-threshold,
 edt early-discarding-threshold, s stack, sd stack-diversity, wf weight-file,
 tot translation-option-threshold, dd disable-discarding, da phrase-drop-allowed,
 th threads, dl distortion-limit, mp monotone-at-punctuation, edc early-distortion-cost,
-cbp cube-pruning-pop-limit, cbd cube-pruning-diversity, mbr minimum-bayes-risk,
-lmbr lminimum-bayes-risk, con consensus-decoding, du drop-unknown, mu mark-unknown,
-xi xml-input, T translation-details, t report-segmentation, dpb decoding-graph-backoff
+cbp cube-pruning-pop-limit, cbd cube-pruning-diversity, cbls cube-pruning-lazy-scoring,
+cbds cube-pruning-deterministic-search, mbr minimum-bayes-risk, lmbr lminimum-bayes-risk,
+con consensus-decoding, du drop-unknown, mu mark-unknown, xi xml-input, xb xml-brackets,
+aws alternate-weight-setting, dpb decoding-graph-backoff, r recover-input-path,
+T translation-details, Tall translation-all-details, Ttree tree-translation-details,
+t report-segmentation, tt report-segmentation-enriched, owg output-word-graph,
+osg output-search-graph, osgx output-search-graph-extended, usg unpruned-search-graph,
+slf output-search-graph-slf, lhssg include-lhs-in-search-graph, pb output-search-graph-pb,
+slm weight-slm, bl weight-bl, d weight-d, dlm weight-dlm, lr weight-lr, g weight-generation,
+I weight-i, lm weight-l, lex weight-lex, glm weight-glm, wt weight-wt, pp weight-pp,
+tm weight-t, w weight-w, u weight-u, e weight-e, gl global-lexical-file
 """
 SHORT_NAMES = dict(pair.split() for pair in _SHORT_NAMES.split(","))

@@ -1,6 +1,7 @@
 """The problems of a moses.ini: everything that Moses would refuse or silently ignore.
 
-Features that mert-moses.pl does not tune are problems, too.
+Features that mert-moses.pl does not tune are problems, too. Source: StaticData.cpp, Manager.cpp and
+IOWrapper.cpp of mosesdecoder 34452895f.
 """
 
 from __future__ import annotations
@@ -10,13 +11,23 @@ from pathlib import Path
 from typing import Literal
 
 from moses_integration.ini.edits import TUNABLE_NAME, own_features
+from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.ini.model_files import find_binary_file, find_model_file, named_paths
+from moses_integration.ini.model_files import (
+    BINARY_TABLE_KINDS,
+    find_binary_file,
+    find_model_file,
+    named_paths,
+)
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, did_you_mean
+from phrasescore.table.input_files import whole_number
 
-Severity = Literal["error", "warning", "note"]
+# an error of one decoder concerns nobody who uses the other one
+Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
+# section -> the values with which Moses can translate plain text
+_VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 5"}
 
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
@@ -24,25 +35,91 @@ def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     for name in ini.sections:
         line = ini.value_lines(name)[0][0]
         if name in SHORT_NAMES:
-            problem = f"Moses ignores [{name}], which is the short name of a switch"
-            yield "warning", ini.error(problem, line=line, remedy=f"write [{SHORT_NAMES[name]}]")
+            full = SHORT_NAMES[name]
+            problem = f"Moses never reads [{name}], the short name of {full}"
+            remedy = "delete it" if full in OLD_STYLE_SECTIONS else f"write [{full}], or delete it"
+            yield "warning", ini.error(problem, line=line, remedy=remedy)
         elif name not in SECTIONS | OLD_STYLE_SECTIONS:
             guess = did_you_mean(name, SECTIONS | OLD_STYLE_SECTIONS)
             problem = f"Moses refuses the unknown section [{name}]{guess}"
             yield "error", ini.error(problem, line=line, remedy="correct or delete it")
 
 
-def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
-    """Yield everything that Moses or mert-moses.pl would refuse or silently ignore."""
+def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
+    """Return the steps of ``[mapping]``: the decoding path, and the index of table or model.
+
+    A line is ``path T table`` (translate), ``path G model`` (generate factors), or one of these
+    without path 0. Paths count up from 0. Moses refuses ``path name`` for every class of table.
+
+    Raises:
+        IniError: Moses refuses a line.
+    """
+    counts = {
+        "T": sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features),
+        "G": sum(line.kind == "Generation" for line in ini.features),
+    }
+    steps: list[tuple[int, int]] = []
+    for number, text in ini.value_lines("mapping") or [(None, "0 T 0")]:
+        tokens = text.split()
+        path, kind, index = ["0", *tokens][-3:] if 1 < len(tokens) < 4 else ("", "", "")
+        last = steps[-1][0] if steps else -1
+        at = whole_number(path, last + 1)
+        model = whole_number(index, counts.get(kind, 0) - 1)
+        if at is None or at < last or model is None:
+            raise ini.error(
+                f"[mapping] has {text!r}, expected 'path T table' with one of the "
+                f"{counts['T']} phrase tables, counted from 0, and paths that count up from 0",
+                line=number,
+                remedy="correct the line; Moses refuses it, too",
+            )
+        steps.append((at, model))
+    return steps
+
+
+def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
+    """Yield everything that Moses refuses or silently ignores, except missing files."""
     yield from section_problems(ini)
     try:
         FeatureLayout.from_ini(ini).read_weights(ini)
+        if ini.values("mapping"):
+            decoding_steps(ini)
     except IniError as error:
         yield "error", error
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
         remedy = f"remove {line.name} with phrasescore ini remove-feature"
-        yield "note", ini.error(problem, line=line.line, remedy=remedy)
+        yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
+    for name, known in _VALUES.items():
+        for number, value in ini.value_lines(name)[:1]:
+            if value.isdecimal() and value not in known.split():  # Moses takes words for 0
+                problem = f"[{name}] is {value}, with which Moses translates no plain text"
+                remedy = f"write one of {known}"
+                yield "moses error", ini.error(problem, line=number, remedy=remedy)
+    for line in ini.features:
+        yield from _table_problems(ini, line)
+        if line.kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
+            problem = f"real Moses has {line.kind} only if it was built with it"
+            remedy = "use KENLM, which reads ARPA files"
+            yield "warning", ini.error(problem, line=line.line, remedy=remedy)
+
+
+def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:
+    if line.kind in PHRASE_TABLE_KINDS:
+        place = line.options.get("path", "")
+        read = set(line.options.get("input-factor", "").split(",")) - {""}
+        if missing := read - set(ini.values("input-factors") or "0"):
+            problem = f"{line.name} reads factor {min(missing)}, which [input-factors] lacks"
+            remedy = "correct input-factor= or [input-factors]"
+            yield "error", ini.error(problem, line=line.line, remedy=remedy)
+        if line.kind in BINARY_TABLE_KINDS and not find_binary_file(place, line.kind):
+            problem = f"{line.kind} finds no binary table at {place}"
+            remedy = "correct the path, or write PhraseDictionaryMemory for a text table"
+            yield "error", ini.error(problem, line=line.line, remedy=remedy)
+
+
+def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
+    """Yield everything that Moses or mert-moses.pl would refuse or silently ignore."""
+    yield from decoder_problems(ini)
     for line in ini.features:
         if not TUNABLE_NAME.fullmatch(line.name):
             problem = f"mert-moses.pl does not tune a feature called {line.name}"
@@ -50,13 +127,14 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
             yield "error", ini.error(problem, line=line.line, remedy=remedy)
     for line, _, path in named_paths(ini):
         if missing := _missing_file(ini, line, path):
-            yield "error", missing
+            yield missing
 
 
-def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | None:
+def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> tuple[Severity, IniError] | None:
     """Return an error if Moses would not find a file that a feature names."""
-    if find_binary_file(path, line.kind) is not None:
-        return None
+    severity: Severity = "error"
+    if line.kind in BINARY_TABLE_KINDS or find_binary_file(path, line.kind) is not None:
+        return None  # `decoder_problems` checks binary tables
     try:
         file = find_model_file(path)
     except InputError as error:
@@ -65,6 +143,7 @@ def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> IniError | Non
         # Moses itself looks for a .gz file only if it reads a reordering table
         if file == Path(path) or line.kind == "LexicalReordering":
             return None
+        severity = "moses error"
         problem = f"{path} does not exist; {file} does, but Moses would not look for it"
         remedy = f"write path={file}, or unzip it"
-    return ini.error(problem, line=line.line, remedy=remedy)
+    return severity, ini.error(problem, line=line.line, remedy=remedy)

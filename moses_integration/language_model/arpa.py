@@ -3,7 +3,9 @@ r"""ARPA back-off models, read into arrays block by block, with a diagnosis of b
 The format: ``\data\``, lines ``ngram N=count``, then per order a section ``\N-grams:`` of lines
 ``log10-probability TAB words [TAB log10-backoff]``, then ``\end\``. As in KenLM, only empty
 lines and lines beginning with ``#`` may come before ``\data\``, and wrong counts are an error.
-Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF.
+``<UNK>`` is ``<unk>``; if both are listed, the last line counts, and of other equal 1-grams the
+first. Unlike KenLM, this reader accepts blanks instead of tabs, and lines that end in CR LF
+(`ArpaFile.loose_line`).
 
 Compiled functions read the lines, and report where the first bad line starts.
 """
@@ -45,9 +47,11 @@ _LONGEST_SHOWN = 60
 CUT_OFF = "the file was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
+_TAB = ord("\t")
 # the two spellings of <unk>, concatenated
 _UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
 _UNKNOWN_LENGTH = 5
+_MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
@@ -75,11 +79,17 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 @compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
-    """Parse the log10 p that starts a line; return its value, its end, and whether it is valid."""
+    """Parse the log10 p that starts a line; return its value, its end, and whether it is valid.
+
+    The probability 0, which lmplz gave ``<s>`` before 2015, becomes the least one.
+    """
     block = borrowed(block)
     start, end = _field(block, start, stop)
+    size = _MINUS_INFINITY.size
+    if end - start == size and same_bytes(block, start, _MINUS_INFINITY, 0, size):
+        return -LARGEST_LOG10, end, True
     log10, good = parse_number(block, start, end)
-    return log10, end, good and -LARGEST_LOG10 <= log10 <= 0.0
+    return max(log10, -LARGEST_LOG10), end, good and log10 <= 0.0
 
 
 @compiled
@@ -105,7 +115,7 @@ def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
 @compiled
 def parse_ngrams(
     block: Bytes, words: WordArrays, ngrams: NGrams, longest: bool
-) -> tuple[int, int, int]:
+) -> tuple[int, int, int, int]:
     """Read n-grams up to an empty line, a line that begins with a backslash, or the block's end.
 
     Args:
@@ -117,11 +127,13 @@ def parse_ngrams(
             weights must be 0.
 
     Returns:
-        The start of the first unread line; how many lines were read; and the index of the bad row,
-        or -1. A bad row is the first unread line.
+        The start of the first unread line; how many lines were read; the index of the bad row, or
+        -1; and the index of the first row with a layout that KenLM refuses, or -1. A bad row is the
+        first unread line.
     """
     block, words, ngrams = borrowed((block, words, ngrams))
     at = row = 0
+    loose = -1
     order = ngrams.words.shape[1]
     while at < block.size:
         end = find_byte(block, at, block.size, LINE_FEED)
@@ -129,27 +141,35 @@ def parse_ngrams(
         if stop == at or block[at] == _BACKSLASH:
             break
         ngrams.log10[row], after, has_log10 = _log10(block, at, stop)
-        start = after
+        start = gap = after
         for position in range(order):
             start, after = _field(block, after, stop)
             if start == after:
-                return at, row, row
+                return at, row, row, loose
             word = find_word(words, block, start, after)
             if word < 0 and _is_unknown(block, start, after):
                 word = 0
-            # each word occurs in one 1-gram; longer n-grams contain only words of 1-grams
-            is_in_place = word <= 0 if order == 1 else word >= 0
-            if not is_in_place:
-                return at, row, row
+            # longer n-grams contain only words of 1-grams
+            if word < 0 and order > 1:
+                return at, row, row, loose
             ngrams.words[row, position] = word
         ngrams.backoff[row], has_end = _backoff(block, after, stop)
         if not (has_log10 and has_end) or (longest and ngrams.backoff[row] != 0.0):
-            return at, row, row
-        if ngrams.words[row, 0] < 0:  # add the word last, so that a bad line adds no word
-            ngrams.words[row, 0] = intern_word(words, block, start, after)
+            return at, row, row, loose
+        # KenLM needs a tab before the word of a 1-gram and before a back-off weight, and nothing
+        # after the weight; in the highest order it skips blanks there
+        ends_well = after == end or (
+            block[after] == _TAB and after < stop and (longest or stop == end)
+        )
+        if loose < 0 and not (ends_well and (order > 1 or block[gap] == _TAB)):
+            loose = row
+        if order == 1 and ngrams.words[row, 0] != 0:
+            # add the word last, so that a bad line adds no word; -1 if it was listed before
+            is_new = ngrams.words[row, 0] < 0
+            ngrams.words[row, 0] = intern_word(words, block, start, after) if is_new else -1
         row += 1
         at = end + 1
-    return at, row, -1
+    return at, row, -1, loose
 
 
 class ArpaFile:
@@ -160,10 +180,12 @@ class ArpaFile:
         words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
             vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
+        loose_line: The 1-based line number of the first n-gram read whose layout KenLM refuses.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = _Lines(stream)
+        self.loose_line: int | None = None
         self.words = WordTable([b"<unk>"])
         self.has_unknown = False
         self.counts = self._read_header()
@@ -248,36 +270,30 @@ class ArpaFile:
             if order == 1:
                 self.words.reserve(room, block.size)
             longest = 1 < order == len(self.counts)
-            at, used, bad = parse_ngrams(block, self.words.arrays, rows, longest)
+            at, used, bad, loose = parse_ngrams(block, self.words.arrays, rows, longest)
             self._lines.skip(at, used)
+            if loose >= 0 and self.loose_line is None:
+                self.loose_line = first_line + loose
             if bad >= 0:
                 raise self._bad_line(order)
-            # the section ends at an empty line, the next header, or the end of the file
-            ended = not self._lines.at_border or not used
+            # the section ends at the next header, or the end of the file
+            ended = not self._lines.skip_empty() or self._lines.block()[0] == _BACKSLASH
             words, log10, backoff, _ = rows
             ngrams = NGrams(words[:used], log10[:used], backoff[:used], first_line)
             if order == 1:
-                self._look_for_unknown(ngrams)
+                self.has_unknown |= UNKNOWN_WORD in ngrams.words
             yield ngrams
         if order == 1:
             # the table has room for one word per possible line; a smaller table has better memory
             # locality
             self.words.trim()
 
-    def _look_for_unknown(self, unigrams: NGrams) -> None:
-        for row in np.flatnonzero(unigrams.words[:, 0] == UNKNOWN_WORD).tolist():
-            if self.has_unknown:
-                raise LanguageModelError(
-                    "the word <unk> occurs a second time", line=unigrams.line_of(row)
-                )
-            self.has_unknown = True
-
     def _bad_line(self, order: int) -> LanguageModelError:
         line = self._lines.next() or b""
         if self._lines.cut_off:
             problem = f"the file ends in the middle of a line, {shown(line)}"
             return self._lines.error(problem, CUT_OFF)
-        words = f"{order} words of the 1-grams" if order > 1 else "a word that is not listed above"
+        words = f"{order} words of the 1-grams" if order > 1 else "a word"
         ends = "nothing more" if 1 < order == len(self.counts) else "perhaps a back-off weight"
         return self._lines.error(
             f"expected a log10 probability (0 at most), {words} and {ends}, found {shown(line)}",
@@ -340,11 +356,15 @@ class _Lines:
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
+        return self.next() if self.skip_empty() else None
+
+    def skip_empty(self) -> bool:
+        """Skip empty lines, and return whether a line follows."""
         while (block := self.block()).size:
             # skip all empty lines in one step, because a file may have millions of them
             filled = token_begin(block, 0, block.size, BLANKS | 1 << LINE_FEED)
             empty = block[:filled].tobytes()
             self.skip(empty.rfind(b"\n") + 1, empty.count(b"\n"))
             if filled < block.size:
-                return self.next()
-        return None
+                return True
+        return False

@@ -56,7 +56,7 @@ _GROWING = np.dtype(
     align=True,
 )
 _USED = np.dtype([("nodes", np.int64), ("slots", np.int64)])
-_DONE, _FULL, _NO_CONTEXT, _TWICE = 0, 1, 2, 3
+_DONE, _FULL, _NO_CONTEXT = 0, 1, 2
 _FIRST_SLOTS = 1 << 16
 # how many rows to look ahead: their contexts are looked up together, before their insertion
 _AHEAD = 128
@@ -111,7 +111,7 @@ class NGrams(NamedTuple):
     """N-grams of one order, in file order.
 
     Attributes:
-        words: Word ids, shape (rows, order).
+        words: Word ids, shape (rows, order); -1 for a 1-gram that was listed before.
         log10: log10 probabilities, shape (rows,).
         backoff: log10 back-off weights, shape (rows,); 0 if the file gives none.
         first_line: The 1-based line number of row 0; each further row is on the next line. 0 if the
@@ -167,12 +167,14 @@ class AutomatonBuilder:
     def add(self, ngrams: NGrams, *, longest: bool) -> None:
         """Add n-grams that are not shorter than the n-grams added before.
 
+        Of equal n-grams the first counts, as in KenLM.
+
         Args:
             ngrams: The n-grams.
             longest: Whether this is the highest order; its n-grams get no nodes.
 
         Raises:
-            LanguageModelError: An n-gram occurs twice, or its context is not in the model.
+            LanguageModelError: The context of an n-gram is not in the model.
         """
         rows, order = ngrams.words.shape
         self._reserve(rows=rows, nodes=0 if longest else rows)
@@ -187,8 +189,6 @@ class AutomatonBuilder:
             if status == _NO_CONTEXT:
                 problem = f"the model has no {order - 1}-gram of its first {order - 1} words"
                 raise self._unfit(ngrams, row, problem)
-            if status == _TWICE:
-                raise self._unfit(ngrams, row, "it occurs a second time")
             self._reserve(
                 rows=max(order, self._slots.size // 2),
                 nodes=max(order, self._nodes.size // 2),
@@ -278,8 +278,9 @@ def _insert_rows(
                 return row, _NO_CONTEXT
         word = np.int64(words[row, order - 1])
         slot = find_pair(slots, pair_key(context, word))
-        if slots[slot].key != 0:
-            return row, _TWICE
+        if slots[slot].key != 0:  # the n-gram was listed before
+            row += 1
+            continue
         suffix = _suffix_node(slots, nodes, used, context, word)
         nodes[context].extends = True
         target = suffix

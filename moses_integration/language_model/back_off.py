@@ -119,6 +119,7 @@ class KenlmBinary:
 
 
 def _checked(ngrams: NGrams) -> NGrams:
+    np.maximum(ngrams.log10, -LARGEST_LOG10, out=ngrams.log10)  # nan stays
     for weights in (ngrams.log10, ngrams.backoff):
         if not np.all(np.abs(weights) <= LARGEST_LOG10):  # the comparison is false for nan, too
             raise damaged(f"a weight of its {ngrams.order}-grams is not a number, or is too large")
@@ -185,8 +186,9 @@ def _start(
     log10 = np.full(len(model.words), UNKNOWN_LOG10, np.float32)
     backoff = np.zeros(len(model.words), np.float32)
     for block in unigrams:
-        log10[block.words[:, 0]] = block.log10
-        backoff[block.words[:, 0]] = block.backoff
+        words, listed = block.words[:, 0], block.words[:, 0] >= 0
+        log10[words[listed]] = block.log10[listed]
+        backoff[words[listed]] = block.backoff[listed]
     builder = AutomatonBuilder(log10, backoff, sum(model.counts[1:]), model.words)
     if not model.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)

@@ -40,8 +40,8 @@ _OTHER_SPACES = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
 )
 _SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
-# text that Moses or a language model would misread
-_HARMFUL = re.compile(rb"[|\[\]\0]|(?<!\S)(?:<s>|</s>|<unk>)(?!\S)")
+# text that Moses or a language model would misread; Moses takes a word in brackets for a label
+_HARMFUL = re.compile(rb"[|\0]|(?<!\S)(?:<s>|</s>|<unk>|\[\S*\])(?!\S)")
 _FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = (
@@ -116,7 +116,7 @@ def check_taken_text(lines: Sequence[bytes], path: str | Path, first: int, notes
         CorpusError: A line contains something that Moses or a language model would misread.
     """
     text = b"\n".join(lines)
-    marks = (b"|", b"[", b"]", b"\0", *_SPECIAL_WORDS)
+    marks = (b"|", b"[", b"\0", *_SPECIAL_WORDS)
     suspected = any(mark in text for mark in marks)  # much faster than the regular expression
     if suspected and (found := _HARMFUL.search(text)) is not None:
         harm, remedy = found.group(), _ESCAPE

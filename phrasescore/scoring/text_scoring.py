@@ -309,7 +309,7 @@ def score_texts(
 
 
 def _lines(path: Path) -> Iterator[bytes]:
-    with open_input(path) as stream:
+    with open_input(path, is_text=False) as stream:
         yield from stream
 
 

@@ -128,9 +128,9 @@ def _damages() -> tuple[type[Exception], ...]:
     return gzip.BadGzipFile, zlib.error, cast("type[Exception]", zlib_ng.error)
 
 
-def read_lines(path: str | Path) -> Iterator[bytes]:
+def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
     """Yield the lines of a plain or gzip file, or of ``-``, without their line feeds."""
-    with open_input(path) as stream:
+    with open_input(path, is_text=is_text) as stream:
         for line in stream:
             yield line.removesuffix(b"\n")
 

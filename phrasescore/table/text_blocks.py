@@ -30,7 +30,7 @@ _LARGEST = 1e9  # the maximum absolute value of a score; records of results have
 Lines = tuple["bytes | None", ...]
 
 # the reasons why a line cannot be scored; if several apply, the first of these is reported
-_FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR = range(5)
+_FINE, _NO_COUNTERPART, _NO_TAB, _EMPTY, _NO_FACTOR, _BINARY = range(6)
 # descriptions and remedies, if they need no detail of the line
 _FAULTS = {
     _NO_TAB: (
@@ -136,7 +136,9 @@ class Texts:
             CorpusError: A line cannot be scored, and ``skips`` is false.
         """
         first_line = 1
-        rows = itertools.zip_longest(*(read_lines(path) for path in self.paths))
+        rows = itertools.zip_longest(
+            *(read_lines(path, is_text=not self.skips) for path in self.paths)
+        )
         for number, taken in enumerate(self._cut(rows)):
             if number >= skip:
                 yield self._block(taken, first_line)
@@ -189,6 +191,8 @@ class Texts:
             faults[[not text for text in columns[0]]] = _EMPTY
         faults[[len(row) < self.columns for row in fields]] = _NO_TAB
         faults[[None in row for row in rows]] = _NO_COUNTERPART
+        if self.skips:  # otherwise reading stops at a zero byte
+            faults[[any(b"\0" in (line or b"") for line in row) for row in rows]] = _BINARY
         return columns, faults
 
     def _error(self, fault: int, row: Lines, texts: Sequence[bytes], line: int) -> CorpusError:

@@ -19,6 +19,7 @@ from phrasescore.words.vocabulary import Vocabulary
 
 _LINES = 100_000
 MIN_SHARE = 0.5  # a model that knows a smaller share can hardly tell good translations from bad
+_CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class KnownWords:
     @property
     def is_swapped(self) -> bool:
         """Whether the vocabulary seems to belong to the other side."""
-        return self.share < min(MIN_SHARE, self.swapped)
+        return self.share < min(MIN_SHARE, self.swapped - _CLEAR)
 
     @property
     def problem(self) -> str:

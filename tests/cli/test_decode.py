@@ -224,6 +224,15 @@ def test_systems_that_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+def test_sections_with_short_names(phrasescore: Phrasescore, ini: Path) -> None:
+    """Moses passes over them, so one note names each, and decoding goes on."""
+    expected = phrasescore("decode", ini, "-i", "text").stdout
+    changed = replaced(ini, r"^\[mapping\]", "[v]\n0\n[mapping]")
+    done = phrasescore("decode", changed, "-i", "text")
+    assert (done.returncode, done.stdout) == (0, expected)
+    assert done.stderr.decode().count("Moses never reads [v], the short name of verbose") == 1
+
+
 def test_force_score_finds_a_changed_number(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:

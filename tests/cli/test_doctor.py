@@ -25,16 +25,30 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     texts += ["--reference", bundled_golden / "decode" / "input.fr"]
     process = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "found.json")
     assert process.returncode == 0, process.stderr
-    assert b"\n0 errors, 1 warning and 3 notes: this system can be tuned; " in process.stdout
+    verdict = b"this system can be tuned; read the warnings first.\n"
+    assert process.stdout.endswith(
+        b"\n0 errors, 1 warning and 3 notes.\nreal Moses: "
+        + verdict
+        + b"embedded decoder: "
+        + verdict
+    )
     found = json.loads((tmp_path / "found.json").read_text())
     assert (found["errors"], found["warnings"], found["notes"]) == (0, 1, 3)
+    assert found["usable"] == {"moses": True, "embedded": True}
     assert set(found["findings"][0]) == {"severity", "what", "where", "remedy"}
     strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
     assert (strict.returncode, strict.stdout) == (1, process.stdout)
     (tmp_path / "system" / "lm.arpa").unlink()
+    unlike = phrasescore("doctor", "system/moses.ini", *texts)
+    assert unlike.returncode == 0
+    assert unlike.stdout.startswith(
+        b"moses errors\n  system/moses.ini:14: system/lm.arpa does not exist"
+    )
+    assert b"\nreal Moses: cannot use this system; see the moses errors.\n" in unlike.stdout
+    (tmp_path / "system" / "lm.arpa.gz").unlink()
     broken = phrasescore("doctor", "system/moses.ini", *texts)
     assert broken.returncode == 1
-    assert broken.stdout.startswith(b"errors\n  system/moses.ini:14: system/lm.arpa does not exist")
+    assert broken.stdout.startswith(b"errors\n  system/moses.ini:14: system/lm.arpa: no such file")
     assert broken.stdout.endswith(b"repair the errors before tuning.\n")
 
 

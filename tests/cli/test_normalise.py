@@ -87,13 +87,14 @@ def test_an_attention_model_chooses_among_the_forms(
 
 def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """All commands compose decomposed letters with a note, and lower-case words on request."""
-    pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n" * 6
+    pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n\tdonc\n" * 6
     (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
     command = "normalise", "train", "a.tsv", "n", "--dev", "a.tsv", "--lowercase"
     done = phrasescore(*command)
     assert done.returncode == 0, done.stderr
     said = done.stderr.decode()
     assert "note: a.tsv: 36 texts in decomposed Unicode (NFD), composed here (NFC)" in said
+    assert "note: a.tsv: 6 normal forms without a word skipped" in said
     done = phrasescore("normalise", "apply", "n", "-", stdin="E\u0301TÉ\n".encode())
     assert done.stdout.decode() == "été\n"
 
@@ -102,7 +103,7 @@ BAD = [
     ("no tab", b"verie very\n", "bad.tsv:1: 1 column; expected a word and its normal form"),
     ("three columns", b"a\tb\tc\n", "3 columns; expected a word and its normal form"),
     ("an empty form", b"a\tb\nverie\t\n", "bad.tsv:2: its normal form is empty"),
-    ("an empty word", b"\tvery\n", "bad.tsv:1: a word is empty"),
+    ("no word but a form", b"\tvery\n", "bad.tsv: the file contains no words"),
     ("a long word", b"a\tb\n" + b"a" * 301 + b"\tb\n", "bad.tsv:2: a word of 301 characters"),
     ("nothing", b"\n\n", "the file contains no words"),
     ("Latin-1", b"\xe9t\xe9\tete\n", "not UTF-8 at byte 1"),

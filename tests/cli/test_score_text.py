@@ -107,6 +107,22 @@ def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) 
     assert not (tmp_path / "record.json").exists()
 
 
+def test_zero_bytes(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A line with a zero byte stops the command, or is skipped like any other faulty line."""
+    (tmp_path / "pairs").write_bytes(b"e1\tf1\ne\0\tf1\ne2\tf1\n")
+    command = ["score-text", "--model", data / "model", "pairs"]
+    stopped = phrasescore(*command)
+    assert (stopped.returncode, stopped.stdout) == (3, b"")
+    assert b"a zero byte after 7 bytes" in stopped.stderr
+    skipped = phrasescore(*command, "--on-error", "skip")
+    assert skipped.returncode == 0, skipped.stderr
+    assert skipped.stdout.split(b"\n")[1] == b"e\0\tf1\t"
+    assert b"1 line could not be scored" in skipped.stderr
+    best = phrasescore(*command, "--on-error", "skip", "--keep", "100%", "-o", "best")
+    assert best.returncode == 0, best.stderr
+    assert (tmp_path / "best").read_bytes().count(b"\n") == 2
+
+
 def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     """A faulty line is an error with its number, or is skipped and counted."""
     text = b"e1|x\tf1|y\ne1|x\tf1\ne1|x\t\r\n"

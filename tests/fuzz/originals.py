@@ -111,9 +111,9 @@ def formats(folder: Path) -> dict[str, Format]:
                 *(
                     b"\nPhrasePenalty name=P per-phrase-table=1",
                     b"[stack]\n",
-                    b"[mapping]\n1 T 0\n",
+                    b"[mapping]\n0 T 0\n",
                 ),
-                *(b"[search-algorithm]\n1\n", b"[max-phrase-length]\n", b"[mapping]\n1 T 0\n"),
+                *(b"[search-algorithm]\n1\n", b"[max-phrase-length]\n", b"[mapping]\n0 T 0\n"),
                 *(*_NUMBERS, *_BYTES, b"=", b" ", b"\n", b"\n", b"#"),
             ),
         ),

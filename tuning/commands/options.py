@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -27,7 +29,25 @@ from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSetting
 
 def references(text: str, *, required: bool = True) -> Any:
     """Declare ``--reference FILE``, which may be repeated; by default at least one is required."""
-    return option(INPUT, text, "--reference", many=True, required=required)
+    return option(
+        INPUT, text, "--reference", many=True, required=required, callback=_numbered_files
+    )
+
+
+def _numbered_files(
+    ctx: click.Context, param: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Replace a missing file ``ref`` by ``ref0``, ``ref1`` and so on, as mert-moses.pl does."""
+    found: list[str] = []
+    for name in names:
+        parts = () if Path(name).exists() else _numbered(name) or _numbered(f"{name}.ref")
+        found += [str(INPUT.convert(part, param, ctx)) for part in parts] or [name]
+    return tuple(found)
+
+
+def _numbered(stem: str) -> list[Path]:
+    numbered = (Path(f"{stem}{number}") for number in itertools.count())
+    return list(itertools.takewhile(Path.exists, numbered))
 
 
 class ScoringOptions(Options):

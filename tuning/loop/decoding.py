@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from moses_integration.doctor.decoders import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import refuse_in_moses
@@ -102,6 +103,7 @@ def prepare(
     for feature in filter(is_filterable, ini.features):
         # check before paths become absolute, so that an error shows the path as it was written
         find_model_file(feature.options["path"])
+    refuse_unusable(ini, settings.decoder)
     placed = with_absolute_paths(ini, absolute_if_possible)
     filtered, tables = filter_system(placed, lines, filtered_folder)
     threads = settings.threads or usable_cores()

@@ -1,7 +1,8 @@
 """Reads and checks words with their normal forms, and remembers each word's most frequent form.
 
 A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Both may
-contain spaces. Empty lines are the ends of sentences and are skipped. All text is converted to
+contain spaces. Empty lines, which end sentences, are skipped, and so are normal forms without a
+word, which many corpora have where the editor added a word. All text is converted to
 composed characters (Unicode NFC), so that equal letters are equal characters.
 """
 
@@ -82,14 +83,16 @@ def _read_columns(
 ) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
     """Read the columns of each line, composed and without outer spaces; return them with notes.
 
-    If several columns are expected, empty lines are skipped, and no column may be empty.
+    If several columns are expected, empty lines and lines without a word are skipped, and no other
+    column may be empty.
     """
     rows = []
-    recomposed = 0
+    recomposed = wordless = 0
     for number, line in enumerate(read_text(path), 1):
         texts = [text.strip() for text in line.removesuffix("\r").split("\t")]
         several = len(names) > 1
-        if several and not any(texts):
+        if several and not texts[0] and len(texts) <= len(names):
+            wordless += any(texts)
             continue
         if len(texts) != len(names) or (several and not all(texts)):
             problem = f"{counted(len(texts), 'column')}; expected {' and '.join(names)}"
@@ -108,10 +111,13 @@ def _read_columns(
                 )
         recomposed += sum(map(str.__ne__, composed, texts))
         rows.append(tuple(text.lower() if lowercase else text for text in composed))
-    if not recomposed:
-        return rows, ()
-    texts_read = counted(recomposed, "text")
-    return rows, (f"{path}: {texts_read} in decomposed Unicode (NFD), composed here (NFC)",)
+    notes = []
+    if recomposed:
+        texts_read = counted(recomposed, "text")
+        notes.append(f"{path}: {texts_read} in decomposed Unicode (NFD), composed here (NFC)")
+    if wordless:
+        notes.append(f"{path}: {counted(wordless, 'normal form')} without a word skipped")
+    return rows, tuple(notes)
 
 
 @dataclass(frozen=True)

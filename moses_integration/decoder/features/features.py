@@ -16,7 +16,8 @@ from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettin
 from moses_integration.ini.edits import neural_options
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from moses_integration.ini.problems import section_problems
+from moses_integration.ini.parameters import OUTPUT_SECTIONS, SHORT_NAMES
+from moses_integration.ini.problems import decoding_steps, section_problems
 from phrasescore.errors import IniError, counted, did_you_mean
 from phrasescore.table.input_files import whole_number
 
@@ -278,42 +279,23 @@ def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
 
 
 def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
-    """Return the indexes of the tables that decoding paths use, one table for each path.
-
-    A mapping line is ``path T table``, ``T table`` or ``path name``.
-    """
+    """Return the indexes of the tables that decoding paths use, one table for each path."""
     if not declared:
         raise IniError(
             "no phrase table",
             path=ini.path,
             remedy="add a line for PhraseDictionaryMemory to [feature]",
         )
-    names = [line.name for line in declared]
-    numbers, paths = [], []
-    for text in ini.values("mapping") or ("0 T 0",):
-        tokens = text.split()
-        if len(tokens) == 2:
-            tokens = ["0", *tokens] if tokens[0] == "T" else [tokens[0], "T", tokens[1]]
-            if tokens[2] in names:
-                tokens[2] = str(names.index(tokens[2]))
-        valid = len(tokens) == 3 and tokens[1] == "T"
-        path = whole_number(tokens[0], _MAX_PATHS) if valid else None
-        number = whole_number(tokens[2], len(declared) - 1) if valid else None
-        if path is None or number is None:
-            raise IniError(
-                f"[mapping] has {text!r}, expected 'path T table' with one of the "
-                f"{len(declared)} phrase tables, counted from 0",
-                path=ini.path,
-            )
-        paths.append(path)
-        numbers.append(number)
-    if len(set(paths)) < len(paths):
+    steps = decoding_steps(ini)
+    paths = {path for path, _ in steps}
+    if len(paths) < len(steps) or len(paths) > _MAX_PATHS + 1:
         raise IniError(
-            "[mapping] has two tables on one decoding path, and the embedded decoder supports one",
+            f"[mapping] has {len(steps)} tables on {len(paths)} decoding paths, and the embedded "
+            f"decoder supports one table on each of up to {_MAX_PATHS + 1} paths",
             path=ini.path,
             remedy="give each table its own path, or decode with Moses",
         )
-    return numbers
+    return [number for _, number in steps]
 
 
 def _check_sections(ini: MosesIni) -> None:
@@ -322,17 +304,20 @@ def _check_sections(ini: MosesIni) -> None:
     Raises:
         IniError: The ini has such a section; the error names the first one.
     """
-    for _, problem in section_problems(ini):
-        raise problem
+    for severity, problem in section_problems(ini):
+        if severity == "error":
+            raise problem
     for name in ini.sections:
         default, values = _DEFAULT_ONLY.get(name), set(ini.values(name))
-        if name in _READ or values == {default}:
+        if name in _READ or name in SHORT_NAMES or values == {default}:
             continue
         other = "" if default is None else f" other than {default}"
         raise ini.error(
             f"the embedded decoder does not know the section [{name}]{other}",
             line=ini.value_lines(name)[0][0],
-            remedy="delete it (outputs have options), or decode with Moses",
+            remedy="delete it (outputs have options), or decode with Moses"
+            if name in OUTPUT_SECTIONS
+            else "decode with Moses; without the section, translations may differ",
         )
 
 

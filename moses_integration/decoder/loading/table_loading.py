@@ -59,6 +59,9 @@ _MAX_POSITION = np.iinfo(np.int16).max
 _MAX_LINKS = 10_000  # the limit for one phrase; insertion sort would take too long for more
 LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
 
+ALIGNMENT_PROBLEM = (
+    "the word alignment is not a list of links such as 0-0 1-1 into the target phrase"
+)
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
 _PROBLEMS = {
     FACTORS: (
@@ -70,8 +73,8 @@ _PROBLEMS = {
         "write the brackets as &#91; and &#93;, or decode rules with Moses",
     ),
     BAD_ALIGNMENT: (
-        "the word alignment is not a list of links such as 0-0 1-1 into the target phrase",
-        "repair or delete the line; Moses refuses it too",
+        ALIGNMENT_PROBLEM,
+        "repair or delete the line; Moses refuses it, or reads memory beyond the phrase",
     ),
     SPARSE_SCORES: (
         "the entry has sparse features in column 6, which the embedded decoder does not support",
@@ -474,10 +477,27 @@ def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> 
 def _needed_entries(
     block: TableBlock, scores: int, source: SourcePhrases, vocabulary: WordTable
 ) -> tuple[NDArray[np.int32], NDArray[np.float32], TargetPhrases]:
-    data, spans = as_array(block.text), block.spans
     phrases = np.empty(len(block), np.int32)
-    match_sources(data, spans, source.words.arrays, source.trie, phrases)
+    match_sources(as_array(block.text), block.spans, source.words.arrays, source.trie, phrases)
     lines = np.flatnonzero(phrases >= 0)
+    return phrases[lines], *parse_entries(block, lines, scores, vocabulary)
+
+
+def parse_entries(
+    block: TableBlock, lines: NDArray[np.int64], scores: int, vocabulary: WordTable
+) -> tuple[NDArray[np.float32], TargetPhrases]:
+    """Return ln of the scores, shape (lines, scores), and the target phrases of some lines.
+
+    Args:
+        block: The block; it must have this number of scores.
+        lines: The indexes of the lines in the block.
+        scores: The number of scores of a line.
+        vocabulary: Receives the target words.
+
+    Raises:
+        PhraseTableError: The embedded decoder cannot use one of the lines.
+    """
+    data, spans = as_array(block.text), block.spans
     target_bytes = int((spans[lines, TARGET_END] - spans[lines, TARGET]).sum())
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
@@ -496,4 +516,4 @@ def _needed_entries(
     targets = parsed._replace(
         words=words[: parsed.word_offsets[-1]].copy(), links=links[: parsed.link_offsets[-1]].copy()
     )
-    return phrases[lines], values, targets
+    return values, targets

@@ -223,9 +223,9 @@ class ProbingModel:
         _, words = sections.take("<u4", 2, "its vocabulary").tolist()
         table = sections.take(_WORD, _slots(types, header), "its vocabulary")
         self.hashes = _hashes_by_id(table, words)
-        if not types <= words <= types + 1:
+        if words > types + 1:
             raise damaged(f"its vocabulary has {words:,} words, but it has {types:,} 1-grams")
-        # <unk> is not counted if the ARPA file lacked it
+        # the count lacks <unk> if the ARPA file did, and has it twice if the file listed <UNK>, too
         self.unigrams = sections.take(_UNIGRAM, types + 1, "its 1-grams")[:words]
         self._tables = [
             sections.take(
@@ -248,9 +248,8 @@ class ProbingModel:
             *_flags(self.unigrams),
         )
         for order, table in enumerate(self._tables, 2):
-            entries = table[table["key"] != 0]
-            entries = entries[np.argsort(entries["key"])]
-            rows, words = _recover(known, KeyIndex.build(_distinct(entries, order)), order)
+            entries = _found_entries(table)
+            rows, words = _recover(known, KeyIndex.build(entries["key"].copy()), order)
             entries = entries[rows]
             longest = "backoff" not in (entries.dtype.names or ())
             backoff = np.zeros(rows.size, np.float32) if longest else entries["backoff"].copy()
@@ -274,11 +273,16 @@ def _hashes_by_id(table: NDArray[Any], words: int) -> NDArray[np.uint64]:
     return hashes
 
 
-def _distinct(entries: NDArray[Any], order: int) -> NDArray[np.uint64]:
-    keys: NDArray[np.uint64] = entries["key"].copy()
-    if np.any(keys[1:] == keys[:-1]):
-        raise damaged(f"two of its {order}-grams have the same key")
-    return keys
+def _found_entries(table: NDArray[Any]) -> NDArray[Any]:
+    """Return the entries of a hash table by key, of equal keys the one that KenLM finds.
+
+    An n-gram that the ARPA file lists twice has two entries. KenLM finds the first one after the
+    free slot that precedes them.
+    """
+    free = int(np.argmin(table["key"]))
+    entries = np.concatenate([table[free:], table[:free]])
+    entries = entries[entries["key"] != 0]
+    return entries[np.unique(entries["key"], return_index=True)[1]]
 
 
 def _flags(weights: NDArray[Any]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:

@@ -91,16 +91,18 @@ class TrieModel:
     def __init__(self, sections: Sections, header: KenlmHeader) -> None:
         types = header.counts[0]
         hashes = sections.take("<u8", types + 1, "its vocabulary")
-        if int(hashes[0]) + 1 != types:
-            raise damaged(f"its vocabulary has {int(hashes[0]):,} words, not {types - 1:,}")
-        # in place of the hash of <unk>, the file has the number of words
-        self.hashes = hashes[:types]
+        # in place of the hash of <unk>, the file has the number of words; this is less than the
+        # number of 1-grams if the ARPA file lists both <unk> and <UNK>
+        words = int(hashes[0]) + 1
+        if words > types:
+            raise damaged(f"its vocabulary has {words - 1:,} words, but at most {types - 1:,} fit")
+        self.hashes = hashes[:words]
         tables: list[Sequence[NDArray[np.float32]]] = [()] * len(header.counts)
         if header.kind in (QUANTISED_TRIE, QUANTISED_ARRAY_TRIE):
             tables = _take_quantisation(sections, len(header.counts))
         unigrams = sections.take(_UNIGRAM, types + 2, "its 1-grams")
-        self.unigrams = unigrams[:types]
-        self._children = unigrams["children"][: types + 1].astype(np.int64)
+        self.unigrams = unigrams[:words]
+        self._children = unigrams["children"][: words + 1].astype(np.int64)
         self._levels = [
             _take_level(sections, header, order, tables[order - 2])
             for order in range(2, len(header.counts) + 1)

@@ -25,7 +25,7 @@ def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) ->
 
 def test_numbers_of_an_ini() -> None:
     """Limits, tables and default scores are read from the lines."""
-    found = features(mapping="3 T 0", limit="0", scores="1,1,1,1,1,.5")
+    found = features(limit="0", scores="1,1,1,1,1,.5")
     assert found.tables[0].limit == 0
     assert found.table_numbers == (0,)
     assert found.reorderings[0].default_ln[:5] == (0,) * 5
@@ -58,7 +58,7 @@ def test_many_tables() -> None:
         if fits:
             assert len(FeatureSet.from_ini(ini).tables) == most
         else:
-            with pytest.raises(IniError, match=r"\[mapping\] has '127 T 127'"):
+            with pytest.raises(IniError, match=r"\[mapping\] has 128 tables on 128"):
                 FeatureSet.from_ini(ini)
 
 

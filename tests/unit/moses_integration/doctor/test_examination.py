@@ -13,7 +13,7 @@ import pytest
 
 from moses_integration.doctor.examination import examine
 from moses_integration.doctor.findings import Diagnosis
-from tests.support.language_models import kenlm_binary
+from tests.support.language_models import arpa_of, kenlm_binary
 
 TABLE, REORDERING, LM = "phrase-table.gz", "reordering-table.gz", "lm.arpa"
 
@@ -148,7 +148,7 @@ def all_zero(data: bytes) -> bytes:
 
 row = partial(line, TABLE)
 in_ini = partial(replaced, "moses.ini")
-E, W = "error", "warning"
+E, W, MOSES, EMBEDDED = "error", "warning", "moses error", "embedded error"
 T, R, INI = f"system/{TABLE}", f"system/{REORDERING}", "system/moses.ini"
 # planted fault, severity, part of the message, place
 FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
@@ -178,7 +178,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
             Path("system", TABLE).unlink(),
             Path("system", TABLE).write_bytes(b"a ||| b ||| 1 1 1 1 ||| 0-0\n"),
         )[0],
-        E,
+        MOSES,
         "the file is plain text, but the name does end in .gz",
         T,
     ),
@@ -215,7 +215,41 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         "Moses refuses the unknown section [distortion-limits] (did you mean distortion-limit?)",
         INI + ":6",
     ),
-    "short name": (in_ini(b"[distortion-limit]", b"[dl]"), W, "Moses ignores [dl]", INI + ":6"),
+    "short name": (in_ini(b"[distortion-limit]", b"[dl]"), W, "Moses never reads [dl]", INI + ":6"),
+    "a mapping without its table": (in_ini(b"0 T 0", b"0 T 1"),
+        E, "[mapping] has '0 T 1', expected 'path T table' with one of the 1 phr", INI + ":4"),
+    "a mapping to a generation model": (in_ini(b"0 T 0", b"0 G 0"), E, "[mapping] has", INI + ":4"),
+    "a mapping with commas": (in_ini(b"0 T 0", b"0,T,0"), E, "[mapping] has '0,T,0'", INI + ":4"),
+    "a mapping by name": (in_ini(b"0 T 0", b"0 TranslationModel0"), E, "[mapping] has", INI + ":4"),
+    "a mapping with two steps": (in_ini(b"0 T 0", b"0 T 0\n0 T 0"),
+        EMBEDDED, "[mapping] has 2 tables on 1 decoding paths", INI),
+    "an unknown search": (in_ini(b"[weight]", b"[search-algorithm]\n2\n[weight]"),
+        MOSES, "[search-algorithm] is 2, with which Moses", INI + ":16"),
+    "a search of moses_chart": (in_ini(b"[weight]", b"[search-algorithm]\n3\n[weight]"),
+        EMBEDDED, "search_algorithm is 3", INI),
+    "an unknown type of input": (in_ini(b"[weight]", b"[inputtype]\n4\n[weight]"),
+        MOSES, "[inputtype] is 4, with which Moses", INI + ":16"),
+    "another factor": (in_ini(b"[input-factors]\n0", b"[input-factors]\n1"),
+        E, "TranslationModel0 reads factor 0, which [input-factors] lacks", INI + ":11"),
+    "a section for lists": (in_ini(b"[weight]", b"[n-best-list]\nout\n100\n[weight]"),
+        EMBEDDED, "does not know the section [n-best-list]", INI + ":16"),
+    "a binary class with a text table": (
+        in_ini(b"PhraseDictionaryMemory", b"PhraseDictionaryCompact"),
+        E, "PhraseDictionaryCompact finds no binary table at system/phrase-table.gz", INI + ":11"),
+    "SRILM": (in_ini(b"KENLM", b"SRILM"), W, "real Moses has SRILM only if it", INI + ":14"),
+    "SRILM in the embedded decoder": (in_ini(b"KENLM", b"SRILM"),
+        EMBEDDED, "the embedded decoder has no feature class SRILM", INI + ":14"),
+    "sparse features": (row(30, lambda text: text.replace(b" ||| |||", b" ||| x 1 |||")),
+        EMBEDDED, "the entry has sparse features in column 6", T + ":30"),
+    "a link beyond the target phrase": (row(30, column(3, b"0-9")),
+        E, "the word alignment is not a list of links", T + ":30"),
+    "a language model with blanks": (edit(LM, lambda data: data.replace(b"\t", b" ")),
+        MOSES, "a blank where KenLM, and so real Moses, needs a tab", "system/lm.arpa:"),
+    "a language model with CR LF": (edit(LM, lambda data: data.replace(b"\n", b"\r\n")),
+        MOSES, "a blank where KenLM, and so real Moses, needs a tab", "system/lm.arpa:"),
+    "a language model of words": (
+        edit(LM, lambda _: arpa_of([dict.fromkeys(("<s>", "</s>"), (-1, 0))]).encode()),
+        MOSES, "a model of order 1; KenLM, and so", "system/lm.arpa"),
     "an ini that cannot be read": (in_ini(b"LM0= 0.17", b"LM0=0.17"),
         E, "is not of the form 'Name= 0.3'", INI + ":19"),
     "old style": (edit("moses.ini", lambda _: b"[ttable-file]\n0 0 0 4 phrase-table.gz\n"),
@@ -231,7 +265,8 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     ),
     "a file that is not there": (Path("system", REORDERING).unlink,
         E, f"system/{REORDERING}: no such file", INI + ":12"),
-    "a model not unzipped": (Path("system", LM).unlink, E, "system/lm.arpa does not", INI + ":14"),
+    "a model not unzipped": (
+        Path("system", LM).unlink, MOSES, "system/lm.arpa does not", INI + ":14"),
     "language model cut off": (cut(LM), E, "the header promises 3,099", "system/lm.arpa:"),
     "language model in binary form cut off": (edit(LM, lambda data: kenlm_binary("trie")[:-100]),
         E, "the file ends within its ", "system/lm.arpa"),
@@ -289,7 +324,10 @@ def test_each_planted_fault_is_found(
     assert found, str(diagnosis)
     assert found[0].severity == severity
     assert found[0].remedy
-    assert bool(diagnosis.count("error")) is (severity == "error")
+    if severity in (W, E):
+        assert bool(diagnosis.count("error")) is (severity == E)
+    else:
+        assert diagnosis.usable[severity.split(" ")[0]] is False
 
 
 @pytest.mark.parametrize("ini", ["moses.ini", "moses.5col.ini"])
@@ -333,6 +371,6 @@ def test_moses_itself_is_asked(system: Path, moses_bin: Path) -> None:
     said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "note"]
     assert "Moses reads the file and has the expected features" in said
     replaced("moses.ini", b"0 T 0", b"0 T 0\n[weights]\nLM0= 1")()
-    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == "error"]
+    said = [each.what for each in examine_copy(moses=moses).findings if each.severity == MOSES]
     assert said[-1].startswith("Moses ended with status ")
     assert "weights" in said[-1]

@@ -54,12 +54,12 @@ def found(
 
 
 def test_real_moses_cannot_read_the_line(folder: Path) -> None:
-    """A note says so, and how to remove the line."""
+    """An error of real Moses only says so, and how to remove the line."""
     diagnosis = Diagnosis()
     check_ini(diagnosis, MosesIni.parse(INI.format(options="").encode()))
-    (note,) = [each for each in diagnosis.findings if each.where == "moses.ini:3"]
-    assert (note.severity, note.what, note.remedy) == (
-        "note",
+    (error,) = [each for each in diagnosis.findings if each.where == "moses.ini:3"]
+    assert (error.severity, error.what, error.remedy) == (
+        "moses error",
         "real Moses has no FeedForwardLM and refuses the file",
         "remove NeuralLM0 with phrasescore ini remove-feature",
     )
@@ -137,7 +137,7 @@ def test_real_moses_is_not_asked(folder: Path) -> None:
     diagnosis = Diagnosis()
     check_moses(diagnosis, ini, Path("/nowhere/moses"))
     (finding,) = diagnosis.findings
-    assert finding.severity == "error"
+    assert finding.severity == "moses error"
     assert finding.what == "real Moses has no FeedForwardLM, the class of NeuralLM0"
 
 

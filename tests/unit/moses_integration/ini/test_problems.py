@@ -45,8 +45,10 @@ def test_a_sound_ini_has_no_problems() -> None:
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
-        (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch. "
-         "Write [distortion-limit]."),
+        (b"[dl]\n6\n", "x.ini:4: Moses never reads [dl], the short name of distortion-limit. "
+         "Write [distortion-limit], or delete it."),
+        (b"[tm]\n6\n", "x.ini:4: Moses never reads [tm], the short name of weight-t. Delete it."),
+        (b"[tt]\n6\n", "x.ini:4: Moses never reads [tt], the short name of report-segm"),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
         (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from moses_integration.language_model.automaton import EMPTY_STATE, UNKNOWN_WORD
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
-from tests.conftest import BUNDLED_GOLDEN
+from tests.conftest import BUNDLED_GOLDEN, PROJECT
 from tests.support.language_models import (
     LETTERS,
     TRIGRAMS,
@@ -92,6 +92,26 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
 
 
 @pytest.mark.parametrize(
+    ("line", "repeated", "kept"),
+    [
+        ("-0.5\ta\t-0.25\n", "-3\ta\t-3\n", 0),
+        ("-0.5\ta b\t-0.375\n", "-3\ta b\t-3\n", 0),
+        ("-0.0625\ta b c\n", "-3\ta b c\n", 0),
+        ("-2\t<unk>\t0\n", "-3\t<UNK>\t-0.5\n", 1),
+    ],
+)
+def test_repeated_ngrams(tmp_path: Path, line: str, repeated: str, kept: int) -> None:
+    """As in KenLM, the first of equal n-grams counts, but the last of <unk> and <UNK>."""
+    order = len(line.split("\t")[1].split())
+    before = f"ngram {order}={TRIGRAMS.split(f'ngram {order}=')[1][0]}"
+    more = TRIGRAMS.replace(before, f"ngram {order}={int(before[-1]) + 1}")
+    path = write(tmp_path, TRIGRAMS.replace(line, (line, repeated)[kept]))
+    plain = PlainLanguageModel(path)
+    model = AskedModel(write(tmp_path, more.replace(line, line + repeated)))
+    assert_same_model(model, plain, [[b"a", b"b", b"c"], [b"a", b"a"], [b"x", b"b"], [b"b", b"x"]])
+
+
+@pytest.mark.parametrize(
     ("old", "new", "message"),
     [
         (
@@ -100,13 +120,12 @@ def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixt
             ":21: the 3-gram 'a c b' cannot be used: the model has no 2-gram of its first 2 words. "
             "Make the file again with the tool that wrote it.",
         ),
-        ("-0.125\tc b\t-1", "-0.125\ta b\t-1", ":17: the 2-gram 'a b' cannot be used: it occurs"),
         ("\t<s>", "\t<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
         ("-1\t</s>", "-1\tend", "the 1-grams lack </s>."),
     ],
 )
 def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, message: str) -> None:
-    """n-grams without context, repeated n-grams, and missing sentence marks are refused."""
+    """n-grams without context, and missing sentence marks, are refused."""
     text = TRIGRAMS.replace(old, new)
     if "<S>" in new:
         text = text.replace("<s>", "<S>")
@@ -162,6 +181,20 @@ def test_totals_of_kenlm(golden: Path) -> None:
 def test_totals_of_kenlm_for_five_grams(multi30k: Path) -> None:
     """Sentence scores of a five-gram model with 778,376 n-grams equal KenLM's."""
     assert_totals(multi30k / "lm.5gram.arpa.gz", MULTI30K_TOTALS)
+
+
+@pytest.mark.parametrize("form", ["arpa", "probing", "trie"])
+def test_totals_of_kenlm_with_two_unknown_words(tmp_path: Path, form: str) -> None:
+    """KenLM takes <unk> and <UNK> for one word, and loads p(<s>) = 0; `query` gave the totals."""
+    path = PROJECT / "tests" / "data" / "kenlm" / "unknown-twice.arpa"
+    if form != "arpa":
+        data = bytes.fromhex(path.with_name(f"unknown-twice-{form}.hex").read_text("ascii"))
+        path = tmp_path / "model"
+        path.write_bytes(data)
+    model = AskedModel(path)
+    sentences = [b"a b", b"x b <UNK>", b"", b"c <unk> a"]
+    totals = [sum(sentence_log10(model, words.split())) for words in sentences]
+    assert totals == pytest.approx([-1.9386077, -2.3447533, -0.895583, -3.2427983], rel=1e-6)
 
 
 def test_ten_to_the_log10_is_what_moses_has() -> None:

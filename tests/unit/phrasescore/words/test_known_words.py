@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from phrasescore.words.known_words import first_words, known_words
+from phrasescore.words.known_words import KnownWords, first_words, known_words
 from phrasescore.words.vocabulary import Vocabulary
 
 
@@ -15,3 +15,10 @@ def test_gaps_and_labels_are_no_words(tmp_path: Path) -> None:
     sides = {"source": Vocabulary.from_words([b"de", b"[X]"])}
     found = known_words(tmp_path / "rules", first_words(tmp_path / "rules"), sides)
     assert (found.share, found.problem) == (0.6, "")
+
+
+def test_swapped_sides_differ_clearly() -> None:
+    """Names and numbers that languages share do not make a model one of the other side."""
+    assert not KnownWords("table", "target", 0.19, 0.21).is_swapped
+    assert KnownWords("table", "target", 0.19, 0.6).is_swapped
+    assert not KnownWords("table", "target", 0.6, 0.9).is_swapped

@@ -9,7 +9,7 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
-from phrasescore.errors import InputError
+from phrasescore.errors import IniError, InputError
 from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import prepare
 from tuning.loop.outer_loop import tune
@@ -55,6 +55,27 @@ def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
     toy.source.write_bytes(b"s1\n\ns1 <b x='1'> s2\n")
     with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
         prepare(settings_of(toy), MosesIni.read(toy.ini), tmp_path)
+    assert not (tmp_path / "filtered").exists()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        (b"[feature]", b"[n-best-list]\nout\n100\n[feature]", r"\[n-best-list\]"),
+        (b"[feature]", b"[inputtype]\n1\n[feature]", r"\[inputtype\] other than 0"),
+        (b"0 T 0", b"0 TranslationModel0", r"\[mapping\] has '0 TranslationModel0'"),
+        (b"KENLM", b"IRSTLM", "no feature class IRSTLM"),
+    ],
+)
+def test_systems_that_the_decoder_cannot_use(
+    tmp_path: Path, old: bytes, new: bytes, reason: str
+) -> None:
+    """They are refused before tables are filtered."""
+    toy = write_toy_system(tmp_path / "toy")
+    text = toy.ini.read_bytes()
+    assert old in text
+    with pytest.raises(IniError, match=reason):
+        prepare(settings_of(toy), MosesIni.parse(text.replace(old, new)), tmp_path)
     assert not (tmp_path / "filtered").exists()
 
 
