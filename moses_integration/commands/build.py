@@ -17,6 +17,7 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
+from moses_integration.text.preparation import TOKENIZERS, TokenizerName
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.numbers import WORDS, BoundedInt
 from phrasescore.commands.options import CORES
@@ -59,9 +60,16 @@ class BuildOptions(Options):
     system: Path = argument(PathName(Use.WRITE_FOLDER, Path))
     tokenize: tuple[str, str] | None = option(
         "LANGUAGE LANGUAGE",
-        "Tokenise and escape SOURCE and TARGET as Moses does, e.g. en fr; by default, text stays "
-        "as it is.",
+        "Tokenise and escape SOURCE and TARGET, e.g. en fr; by default, text stays as it is.",
         nargs=2,
+    )
+    tokenizer: TokenizerName = option(
+        TOKENIZERS,
+        "unicode keeps combining marks, joiners and modifier letters with their letter, in every "
+        "script, and converts the text to Unicode NFC; moses gives the tokens of Moses's "
+        "tokenizer.perl.",
+        default=BuildSettings.tokenizer,
+        needs=("tokenize",),
     )
     characters: bool = flag(
         "Make every character a word, e.g. to normalise spelling; no phrase is reordered."

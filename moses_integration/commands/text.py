@@ -11,7 +11,7 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
-    from moses_integration.system_building.text_preparation import TextSettings
+    from moses_integration.text.preparation import TextSettings, TokenizerName
 
 
 def _side(default: Side) -> Any:
@@ -34,9 +34,14 @@ class PreprocessOptions(Options):
     side: Side = _side("source")
     language: str | None = option("CODE", "The language of the text, such as fr.")
     tokenize: bool | None = flag(
-        "Tokenise as Moses's tokenizer does, or take the words of the text as tokens.  [default: "
-        "yes]",
+        "Separate words and punctuation, or take the words of the text as tokens.  [default: yes]",
         "--tokenize/--no-tokenize",
+    )
+    tokenizer: TokenizerName | None = option(
+        ["unicode", "moses"],
+        "unicode keeps combining marks, joiners and modifier letters with their letter; moses "
+        "gives the tokens of Moses's tokenizer.perl, for systems built elsewhere.  [default: "
+        "unicode]",
     )
     characters: bool | None = flag(
         "Make every character a token, e.g. to normalise spelling; postprocess restores spaces.  "
@@ -54,16 +59,18 @@ class PreprocessOptions(Options):
 
     def text_settings(self) -> TextSettings:
         """Return the given settings; others come from the system, or else are the defaults."""
-        from moses_integration.system_building.text_preparation import (
+        from moses_integration.text.preparation import (
             TextSettings,
             read_settings,
         )
 
-        settings = TextSettings()
+        settings = TextSettings(tokenizer="unicode")
         if self.system is not None:
             text = read_settings(self.system)
             settings = text.source if self.side == "source" else text.target
-        named = {each.name: getattr(self, each.name) for each in dataclasses.fields(TextSettings)}
+        named = {
+            each.name: getattr(self, each.name, None) for each in dataclasses.fields(TextSettings)
+        }
         given = {name: value for name, value in named.items() if value is not None}
         if given.get("characters"):
             given.setdefault("tokenize", False)
@@ -79,7 +86,7 @@ class PostprocessOptions(PreprocessOptions):
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
     """Convert a text line by line."""
-    from moses_integration.system_building.text_preparation import read_text
+    from moses_integration.text.preparation import read_text
     from phrasescore.runs.final_names import open_output
     from phrasescore.runs.progress import Progress
 
@@ -96,7 +103,7 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.system_building.text_preparation import Preprocessor
+    from moses_integration.text.preparation import Preprocessor
 
     convert = Preprocessor(options.text_settings())
     _convert(options.text, options.output, convert, "preprocess")
@@ -108,7 +115,7 @@ def postprocess(options: PostprocessOptions) -> None:
 
     Lower-cased text stays lower-cased; see --capitalize.
     """
-    from moses_integration.system_building.text_preparation import Postprocessor
+    from moses_integration.text.preparation import Postprocessor
 
     convert = Postprocessor(options.text_settings(), capitalize=options.capitalize)
     _convert(options.text, options.output, convert, "postprocess")

@@ -18,7 +18,7 @@ from typing import TypeAlias
 
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.ini.problems import Severity
-from moses_integration.system_building.text_preparation import escape, unescape
+from moses_integration.text.preparation import escape, unescape
 from phrasescore.errors import counted, visible
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import phrase_tokens

@@ -35,7 +35,6 @@ from moses_integration.system_building.phrase_numbers import (
     read_numbered_text,
 )
 from moses_integration.system_building.phrase_scoring import write_tables
-from moses_integration.system_building.text_preparation import write_settings
 from moses_integration.system_building.word_alignment import (
     Links,
     align_words,
@@ -44,6 +43,7 @@ from moses_integration.system_building.word_alignment import (
     read_links,
     select_links,
 )
+from moses_integration.text.preparation import write_settings
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
@@ -139,6 +139,7 @@ class _Builder:
         }
         return digests | {
             "tokenize": list(settings.tokenize or ()),
+            "tokenizer": settings.tokenizer,
             "lowercase": settings.lowercase,
             "characters": settings.characters,
             "max_sentence_length": settings.max_sentence_length,

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
     SETTINGS_FILE,
     SystemText,
     TextSettings,
-    check_language,
+    TokenizerName,
 )
+from moses_integration.text.tokenising import check_language
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -108,6 +109,7 @@ class BuildSettings:
     Args:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
             to be tokenised.
+        tokenizer: The tokeniser; with ``unicode``, the text is also converted to Unicode NFC.
         lowercase: Whether to lower-case the text.
         characters: Whether every character is a word.
         reordering: Whether phrases may be reordered; otherwise there is no reordering table.
@@ -122,6 +124,7 @@ class BuildSettings:
     """
 
     tokenize: tuple[str, str] | None = None
+    tokenizer: TokenizerName = "unicode"
     lowercase: bool = False
     characters: bool = False
     reordering: bool = True
@@ -150,7 +153,13 @@ class BuildSettings:
         tokenize = self.tokenize is not None
         source, target = (
             TextSettings(
-                language, tokenize, self.lowercase, tokenize or self.characters, self.characters
+                language,
+                tokenize,
+                self.lowercase,
+                tokenize or self.characters,
+                self.characters,
+                self.tokenizer,
+                "NFC" if tokenize and self.tokenizer == "unicode" else None,
             )
             for language in self.tokenize or (None, None)
         )

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import MAX_WORDS
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
     Preprocessor,
     TextSettings,
     decode_line,

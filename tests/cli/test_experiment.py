@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.text_preparation import unescape
+from moses_integration.text.preparation import unescape
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
 from tests.support.killed import kill_when

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
     SystemText,
     TextSettings,
     write_settings,

@@ -6,7 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
     SystemText,
     TextSettings,
     write_settings,

@@ -35,7 +35,7 @@ from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References
-from moses_integration.system_building.text_preparation import read_text
+from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, CandidateStatistics, columns_of
 from tuning.metrics.metric_settings import MetricName, TextScoring

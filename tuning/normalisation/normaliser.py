@@ -32,7 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.nbest.format import read_nbest_lists
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
     Postprocessor,
     Preprocessor,
     read_settings,

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE
-from moses_integration.system_building.text_preparation import read_text
+from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from moses_integration.system_building.text_preparation import read_text
+from moses_integration.text.preparation import read_text
 from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreError, counted
 from phrasescore.model.folder import CURVES
 from phrasescore.pictures.figure_files import check_drawing

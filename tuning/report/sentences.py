@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.text_preparation import read_text, unescape
+from moses_integration.text.preparation import read_text, unescape
 from phrasescore.errors import PhrasescoreError
 from phrasescore.runs.results import ComparisonRecord
 from tuning.metrics.metric_scores import columns_of, metric_scores

@@ -16,7 +16,7 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.system_building.text_preparation import read_settings
+from moses_integration.text.preparation import read_settings
 from phrasescore.errors import CorpusError
 from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
 from tests.support.plain_phrase_table import plain_tables

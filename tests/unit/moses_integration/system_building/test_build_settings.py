@@ -11,7 +11,7 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
-from moses_integration.system_building.text_preparation import TextSettings
+from moses_integration.text.preparation import TextSettings
 from phrasescore.errors import CorpusError, InputError, SettingsError
 
 
@@ -37,10 +37,10 @@ def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) 
 def test_text_settings() -> None:
     """Only tokenised text is escaped."""
     assert BuildSettings(tokenize=("en", "fr"), lowercase=True).text.target == TextSettings(
-        "fr", tokenize=True, lowercase=True, escape=True
+        "fr", tokenize=True, lowercase=True, escape=True, tokenizer="unicode", form="NFC"
     )
     assert BuildSettings().text.source == TextSettings(
-        None, tokenize=False, lowercase=False, escape=False
+        None, tokenize=False, lowercase=False, escape=False, tokenizer="unicode"
     )
 
 

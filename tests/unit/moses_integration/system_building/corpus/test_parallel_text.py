@@ -14,7 +14,7 @@ from moses_integration.system_building.corpus_preparation import (
     check_taken_text,
     read_parallel_lines,
 )
-from moses_integration.system_building.text_preparation import decode_line
+from moses_integration.text.preparation import decode_line
 from phrasescore.errors import CorpusError
 
 

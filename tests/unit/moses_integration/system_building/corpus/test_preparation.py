@@ -13,7 +13,7 @@ from moses_integration.system_building.corpus_preparation import (
     TextSource,
     prepare_corpus,
 )
-from moses_integration.system_building.text_preparation import TextSettings
+from moses_integration.text.preparation import TextSettings
 from phrasescore.errors import CorpusError
 
 

@@ -11,11 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.system_building.text_preparation import (
+from moses_integration.text.preparation import (
+    TOKENIZERS,
     Postprocessor,
     Preprocessor,
     SystemText,
     TextSettings,
+    TokenizerName,
     check_language,
     escape,
     read_settings,
@@ -60,10 +62,13 @@ MOSES_TOKENS = [
 ]
 
 
+@pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize(("language", "text", "tokens"), MOSES_TOKENS)
-def test_tokens_are_those_of_moses(language: str, text: str, tokens: str) -> None:
+def test_tokens_are_those_of_moses(
+    language: str, text: str, tokens: str, tokenizer: TokenizerName
+) -> None:
     """Tokens equal Moses's, also for a final full stop and non-ASCII spaces."""
-    assert Preprocessor(TextSettings(language))(text) == tokens
+    assert Preprocessor(TextSettings(language, tokenizer=tokenizer))(text) == tokens
 
 
 @pytest.mark.moses
@@ -84,9 +89,11 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
             check=True,
         )
         printed = done.stdout.decode().split("\n")[:-1]
-        prepare = Preprocessor(TextSettings(language))
+        prepare, other = (
+            Preprocessor(TextSettings(language, tokenizer=name)) for name in TOKENIZERS
+        )
         for line, tokens in zip(lines, printed, strict=True):
-            assert prepare(line).split() == tokens.split(), line
+            assert prepare(line).split() == other(line).split() == tokens.split(), line
 
 
 def test_lowercase_follows_tokenising() -> None:

@@ -8,27 +8,28 @@ are joined, optionally with a capital at the beginning. The settings of a system
 For spelling normalisation, transliteration and similar tasks, every character is a token instead. A
 space becomes the token ``▁``. The few characters that Moses could not read as a token, and ``▁``
 itself, become ``▁`` and a second character, so that the original text can be restored exactly.
-
-Tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses. Two results of
-sacremoses are corrected: U+001C to U+001F are deleted, and a full stop at the end of a line is
-always a token. When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and
-disappear, as in Moses; they never end a line.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
+from moses_integration.text.tokenising import Detokenizer, Tokenizer, check_language
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.input_files import read_lines
 
 SETTINGS_FILE = "text.json"
+
+TokenizerName = Literal["unicode", "moses"]
+TOKENIZERS: tuple[TokenizerName, ...] = get_args(TokenizerName)
 
 # ampersand must come first; the order and the names are those of Moses
 _ESCAPES = (
@@ -44,12 +45,6 @@ _ESCAPES = (
 # the escapes that Moses wrote before 2012
 _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
-# control characters that are spaces for Python but not for Perl: Moses deletes them
-_SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
-# spaces that are part of a token for Moses's decoder, but not for sacremoses's detokeniser
-_SPACES_IN_TOKENS = "".join(
-    character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
-)
 _SPACE = "▁"
 # characters that Moses or KenLM would take for the end of a token
 _CHARACTER_TOKENS = {
@@ -69,6 +64,8 @@ _FIRST_LETTER = re.compile(r"[^\W\d_]")
 class TextSettings:
     """The conversion of the text of one language to tokens.
 
+    The defaults are those of a system whose ``text.json`` does not have the key.
+
     Args:
         language: The ISO 639 code of the language, which determines how abbreviations and
             apostrophes are treated; needed only to tokenise.
@@ -77,6 +74,9 @@ class TextSettings:
         lowercase: Whether the text is lower-cased.
         escape: Whether the characters that Moses would take for markup are written as entities.
         characters: Whether every character is a token; then ``tokenize`` must be false.
+        tokenizer: ``moses`` for the tokens of Moses's ``tokenizer.perl``, which cuts words at many
+            combining marks; ``unicode`` for the same tokens without these cuts.
+        form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
 
     Raises:
         SettingsError: Both characters and tokenising are requested.
@@ -87,6 +87,8 @@ class TextSettings:
     lowercase: bool = False
     escape: bool = True
     characters: bool = False
+    tokenizer: TokenizerName = "moses"
+    form: Literal["NFC"] | None = None
 
     def __post_init__(self) -> None:
         if self.characters and self.tokenize:
@@ -169,14 +171,14 @@ class Preprocessor:
         self._settings = settings
         if settings.tokenize:
             language = check_language(settings.language)
-            from sacremoses import MosesTokenizer
-
-            self._tokenizer = MosesTokenizer(lang=language)
+            self._tokenizer = Tokenizer(language, keeps_words=settings.tokenizer == "unicode")
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
+        if self._settings.form is not None:
+            line = unicodedata.normalize(self._settings.form, line)
         if self._settings.tokenize:
-            text = self._tokenized(line)
+            text = " ".join(self._tokenizer(line))
         elif self._settings.characters:
             text = line
         else:
@@ -186,16 +188,6 @@ class Preprocessor:
         if self._settings.characters:
             text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
         return escape(text) if self._settings.escape else text
-
-    def _tokenized(self, line: str) -> str:
-        text: str = self._tokenizer.tokenize(
-            _SEPARATOR_JUNK.sub("", line), return_str=True, escape=False
-        )
-        tokens = [token for token in text.split(" ") if token]
-        # Moses separates a full stop from the last word, even if the word is an abbreviation
-        if tokens and re.fullmatch(r".*[^.]\.", tokens[-1]):
-            tokens[-1:] = [tokens[-1][:-1], "."]
-        return " ".join(tokens)
 
 
 class Postprocessor:
@@ -212,10 +204,7 @@ class Postprocessor:
     def __init__(self, settings: TextSettings, *, capitalize: bool = False) -> None:
         self._settings, self._capitalize = settings, capitalize
         if settings.tokenize:
-            language = check_language(settings.language)
-            from sacremoses import MosesDetokenizer
-
-            self._detokenizer = MosesDetokenizer(lang=language)
+            self._detokenizer = Detokenizer(check_language(settings.language))
 
     def __call__(self, line: str) -> str:
         """Return the text of one line of tokens."""
@@ -225,46 +214,10 @@ class Postprocessor:
         if self._settings.characters:
             text = "".join(_CHARACTERS.get(token, token) for token in tokens)
         else:
-            text = self._detokenized(tokens) if self._settings.tokenize else " ".join(tokens)
+            text = self._detokenizer(tokens) if self._settings.tokenize else " ".join(tokens)
         if self._capitalize and (first := _FIRST_LETTER.search(text)):
             text = text[: first.start()] + first[0].title() + text[first.end() :]
         return text
-
-    def _detokenized(self, tokens: list[str]) -> str:
-        hidden = _stand_ins(tokens)
-        if hidden:
-            tokens = [token.translate(hidden) for token in tokens]
-        text: str = self._detokenizer.detokenize(tokens, return_str=True, unescape=False)
-        if hidden:
-            text = text.translate({stand_in: space for space, stand_in in hidden.items()})
-        return text
-
-
-def _stand_ins(tokens: list[str]) -> dict[int, int]:
-    """Map every Unicode space inside a token to a private-use character that no token has."""
-    used = set("".join(tokens))
-    spaces = [space for space in _SPACES_IN_TOKENS if space in used]
-    if not spaces:
-        return {}
-    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in used)
-    return {ord(space): next(free) for space in spaces}
-
-
-def check_language(language: str | None) -> str:
-    """Check and return a language code.
-
-    Raises:
-        SettingsError: The code is missing or is not a language code.
-    """
-    if language is None:
-        raise SettingsError(
-            "the language of the text is not known",
-            remedy="give --language, or --system with the folder of a built system",
-        )
-    if not re.fullmatch("[a-z]{2,3}", language):
-        problem = f"{language!r} is not a language code"
-        raise SettingsError(problem, remedy="give the ISO 639 code, such as en or fr")
-    return language
 
 
 def read_text(path: str | Path) -> Iterator[str]:

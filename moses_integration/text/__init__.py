@@ -1,0 +1,1 @@
+"""Text: from raw lines to the tokens of a system, and back."""

@@ -1,0 +1,209 @@
+r"""The tokens of raw text, in any script, and the text of tokens.
+
+The tokens are those of Moses's ``tokenizer.perl``, as implemented by sacremoses. Two results of
+sacremoses are corrected: U+001C to U+001F are deleted, and a full stop at the end of a line is
+always a token. When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) separate tokens and
+disappear, as in Moses; they never end a line.
+
+Moses cuts a word at every combining mark that is not a letter of its own. Therefore the tokeniser
+``unicode`` shows sacremoses only the first character of each cluster, which is a character with
+its marks, joiners and modifier letters, and then puts the clusters into the tokens again. It
+changes nothing but blanks and control characters, so joining the tokens gives the text back.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import re
+import unicodedata
+from typing import NamedTuple
+
+from phrasescore.errors import SettingsError
+
+# control characters that are spaces for Python but not for Perl: Moses deletes them
+_SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
+# the other control characters that Moses deletes
+_JUNK = re.compile("[\0-\x08\x0e-\x1f]")
+# spaces that are part of a token for Moses's decoder, but not for sacremoses's detokeniser
+_SPACES_IN_TOKENS = "".join(
+    character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
+)
+# zero-width non-joiner and joiner, and the skin tones of emoji
+_JOINERS = "\u200c\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
+# characters that a joiner combines into one picture
+_PICTURES = "\u2190-\u2bff\U0001f000-\U0001faff"
+# the planes that have letters and marks, and the variation selectors of plane 14
+_CHARACTERS = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0100, 0xE01F0))))
+# a letter without case that sacremoses knows: stands for letters of scripts that it does not know
+_LETTER = "\u05d0"
+
+
+class _Clusters(NamedTuple):
+    """Patterns of a character with its marks.
+
+    Attributes:
+        special: Marks, joiners and modifier letters.
+        stray: Marks after a blank, and the blank.
+        cluster: A character with what belongs to it; the only group that matches is the character.
+        unknown: Maps letters and digits that sacremoses takes for symbols to a letter.
+    """
+
+    special: frozenset[str]
+    stray: re.Pattern[str]
+    cluster: re.Pattern[str]
+    unknown: dict[int, str]
+
+
+@functools.cache
+def _clusters() -> _Clusters:
+    from sacremoses import MosesTokenizer
+
+    category = unicodedata.category
+    marks = "".join(each for each in _CHARACTERS if category(each)[0] == "M") + _JOINERS
+    modifiers = "".join(each for each in _CHARACTERS if category(each) == "Lm")
+    known = set(MosesTokenizer.IsAlnum)
+    unknown = {
+        ord(each): _LETTER
+        for each in _CHARACTERS
+        # scripts in wide characters have no blanks: sacremoses has its own rules for them
+        if (each.isalpha() or each.isdecimal())
+        and each not in known
+        and unicodedata.east_asian_width(each) != "W"
+    }
+    special = frozenset(marks + modifiers)
+    marks, modifiers = _ranges(marks), _ranges(modifiers)
+    more = rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])+"
+    return _Clusters(
+        special,
+        re.compile(rf"(?<=\S)(\s+)([{marks}]+)"),
+        re.compile(
+            rf"\A[{marks}]+(\S)[{marks}{modifiers}]*|([^\W_])[{marks}{modifiers}]+|(\S){more}"
+        ),
+        unknown,
+    )
+
+
+def _ranges(characters: str) -> str:
+    """Return characters as ranges of a regular expression, which are faster than a list."""
+    runs: list[list[str]] = []
+    for each in sorted(characters):
+        if runs and ord(each) == ord(runs[-1][-1]) + 1:
+            runs[-1].append(each)
+        else:
+            runs.append([each])
+    return "".join(f"{run[0]}-{run[-1]}" for run in runs)
+
+
+class Tokenizer:
+    """Cuts lines of raw text into tokens.
+
+    Args:
+        language: The ISO 639 code of the language.
+        keeps_words: Whether no token begins or ends inside a character with its marks; otherwise
+            the tokens are those of ``tokenizer.perl``.
+    """
+
+    def __init__(self, language: str, *, keeps_words: bool) -> None:
+        from sacremoses import MosesTokenizer
+
+        self._tokenizer = MosesTokenizer(lang=language)
+        self._keeps_words = keeps_words
+        if keeps_words:
+            # abbreviations are compared without marks, too
+            cluster = _clusters().cluster
+            for name in ("NONBREAKING_PREFIXES", "NUMERIC_ONLY_PREFIXES"):
+                prefixes = getattr(self._tokenizer, name)
+                setattr(self._tokenizer, name, [cluster.sub(_alone, each) for each in prefixes])
+
+    def __call__(self, line: str) -> list[str]:
+        """Return the tokens of a line."""
+        if not self._keeps_words:
+            return self._cut(_SEPARATOR_JUNK.sub("", line))
+        patterns = _clusters()
+        line = _JUNK.sub("", line).strip()
+        pieces: list[str] = []
+        bare, end = "", 0
+        if not patterns.special.isdisjoint(line):
+            # a mark after a blank belongs to the word before; only a misplaced blank separates them
+            line = patterns.stray.sub(r"\2\1", line)
+            for match in patterns.cluster.finditer(line):
+                between = line[end : match.start()]
+                bare += between + _alone(match)
+                pieces += [*between, match[0]]
+                end = match.end()
+        pieces += line[end:]
+        # sacremoses writes MULTI into the text and removes it again
+        bare = (bare + line[end:]).translate(patterns.unknown).replace("MULTI", "MULTE")
+        rest = (piece for piece in pieces if not piece.isspace())
+        return ["".join(itertools.islice(rest, len(token))) for token in self._cut(bare)]
+
+    def _cut(self, line: str) -> list[str]:
+        text: str = self._tokenizer.tokenize(line, return_str=True, escape=False)
+        tokens = [token for token in text.split(" ") if token]
+        # Moses separates a full stop from the last word, even if the word is an abbreviation
+        if tokens and re.fullmatch(r".*[^.]\.", tokens[-1]):
+            tokens[-1:] = [tokens[-1][:-1], "."]
+        return tokens
+
+
+def _alone(cluster: re.Match[str]) -> str:
+    """Return the character of a cluster."""
+    return cluster[cluster.lastindex or 0]
+
+
+class Detokenizer:
+    """Joins tokens to text.
+
+    Args:
+        language: The ISO 639 code of the language.
+    """
+
+    def __init__(self, language: str) -> None:
+        from sacremoses import MosesDetokenizer
+
+        self._detokenizer = MosesDetokenizer(lang=language)
+
+    def __call__(self, tokens: list[str]) -> str:
+        """Return the text of the tokens of a line."""
+        hidden = _stand_ins(tokens)
+        if hidden:
+            tokens = [token.translate(hidden) for token in tokens]
+        text: str = self._detokenizer.detokenize(tokens, return_str=True, unescape=False)
+        if hidden:
+            text = text.translate({stand_in: space for space, stand_in in hidden.items()})
+        return text
+
+
+def _stand_ins(tokens: list[str]) -> dict[int, int]:
+    """Map every Unicode space inside a token to a private-use character that no token has."""
+    used = set("".join(tokens))
+    spaces = [space for space in _SPACES_IN_TOKENS if space in used]
+    if not spaces:
+        return {}
+    free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in used)
+    return {ord(space): next(free) for space in spaces}
+
+
+def has_rules(language: str) -> bool:
+    """Return whether the tokeniser has a list of abbreviations, or other rules, for a language."""
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
+
+
+def check_language(language: str | None) -> str:
+    """Check and return a language code.
+
+    Raises:
+        SettingsError: The code is missing or is not a language code.
+    """
+    if language is None:
+        raise SettingsError(
+            "the language of the text is not known",
+            remedy="give --language, or --system with the folder of a built system",
+        )
+    if not re.fullmatch("[a-z]{2,3}", language):
+        problem = f"{language!r} is not a language code"
+        raise SettingsError(problem, remedy="give the ISO 639 code, such as en or fr")
+    return language
