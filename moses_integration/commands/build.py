@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from moses_integration.system_building.build_settings import (
+    CASES,
     CHARACTER_DEFAULTS,
     HIGHEST_ORDER,
     LONGEST_PHRASE,
     BuildInputs,
     BuildSettings,
+    Case,
     SystemFolder,
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
@@ -74,7 +76,12 @@ class BuildOptions(Options):
     characters: bool = flag(
         "Make every character a word, e.g. to normalise spelling; no phrase is reordered."
     )
-    lowercase: bool = flag("Lower-case the text.")
+    case: Case | None = option(
+        CASES,
+        "truecase writes words as they are usually written inside a sentence, as Moses's truecaser "
+        "does; lower loses case for good.  [default: truecase with --tokenize, else keep]",
+    )
+    lowercase: bool = flag("The same as --case lower.", excludes=("case",))
     alignment: Path | None = option(
         _FILE, "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1)."
     )
@@ -144,8 +151,10 @@ def build(options: BuildOptions) -> None:
     threads = options.threads or usable_cores()
     named = {name: getattr(options, name) for name in CHARACTER_DEFAULTS}
     defaults = CHARACTER_DEFAULTS if options.characters else vars(BuildSettings)
+    case: Case = "truecase" if options.tokenize else "keep"
     settings = options.settings(
         BuildSettings,
+        case="lower" if options.lowercase else options.case or case,
         cleaning=not options.no_cleaning,
         reordering=not (options.no_reordering or options.characters),
         threads=threads,

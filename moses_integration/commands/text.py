@@ -6,11 +6,14 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
+    from moses_integration.text.case import Truecaser
     from moses_integration.text.preparation import TextSettings, TokenizerName
 
 
@@ -76,6 +79,14 @@ class PreprocessOptions(Options):
             given.setdefault("tokenize", False)
         return dataclasses.replace(settings, **given)
 
+    def truecaser(self) -> Truecaser | None:
+        """Return the truecaser of the system, if it has one."""
+        from moses_integration.text.preparation import read_truecaser
+
+        if self.system is None or not self.text_settings().truecase:
+            return None
+        return read_truecaser(self.system, self.side)
+
 
 class PostprocessOptions(PreprocessOptions):
     """Options of ``postprocess``."""
@@ -105,7 +116,7 @@ def preprocess(options: PreprocessOptions) -> None:
     """
     from moses_integration.text.preparation import Preprocessor
 
-    convert = Preprocessor(options.text_settings())
+    convert = Preprocessor(options.text_settings(), options.truecaser())
     _convert(options.text, options.output, convert, "preprocess")
 
 
@@ -113,9 +124,13 @@ def preprocess(options: PreprocessOptions) -> None:
 def postprocess(options: PostprocessOptions) -> None:
     """Turn TEXT (tokens, as a decoder prints them) into readable text: undo preprocess.
 
-    Lower-cased text stays lower-cased; see --capitalize.
+    Sentences of a truecased system get a capital. Lower-cased text stays lower-cased; see
+    --capitalize.
     """
-    from moses_integration.text.preparation import Postprocessor
+    from moses_integration.text.preparation import CASE_LOST, Postprocessor
 
-    convert = Postprocessor(options.text_settings(), capitalize=options.capitalize)
+    settings = options.text_settings()
+    convert = Postprocessor(settings, capitalize=options.capitalize)
+    if settings.lowercase and not options.capitalize:
+        click.echo(CASE_LOST, err=True)
     _convert(options.text, options.output, convert, "postprocess")

@@ -19,6 +19,7 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.system_building.corpus_preparation import (
     TextSource,
     prepare_corpus,
+    truecase_text,
 )
 from moses_integration.system_building.extraction import (
     AlignedText,
@@ -43,7 +44,7 @@ from moses_integration.system_building.word_alignment import (
     read_links,
     select_links,
 )
-from moses_integration.text.preparation import write_settings
+from moses_integration.text.preparation import read_truecaser, write_settings
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
@@ -94,7 +95,9 @@ class _Builder:
         settings, folder = self._settings, self._folder
         given = self._inputs.alignment is not None
         texts, alignment = folder.texts, (folder.alignment,)
-        prepared = (*texts, *alignment) if given else texts
+        prepared: tuple[Path, ...] = (*texts, *alignment) if given else texts
+        if settings.case == "truecase":
+            prepared += folder.truecase_models
         steps: list[FunctionStep] = [
             Step("corpus", self._prepare, self._corpus_settings(), (), prepared)
         ]
@@ -140,7 +143,7 @@ class _Builder:
         return digests | {
             "tokenize": list(settings.tokenize or ()),
             "tokenizer": settings.tokenizer,
-            "lowercase": settings.lowercase,
+            "case": settings.case,
             "characters": settings.characters,
             "max_sentence_length": settings.max_sentence_length,
             "cleaning": settings.cleaning,
@@ -175,6 +178,9 @@ class _Builder:
         done = prepare_corpus(
             sources, self._folder.texts, max_words, keeps_all=not settings.cleaning
         )
+        if settings.case == "truecase":
+            for text, model in zip(self._folder.texts, self._folder.truecase_models, strict=True):
+                truecase_text(text, model)
         report: dict[str, Any] = {
             "pairs_read": done.lines,
             "pairs_kept": len(done.kept),
@@ -235,9 +241,9 @@ class _Builder:
 
     def _more_text(self, number: int) -> dict[str, Any]:
         """Prepare a text in the same way as the target side, and estimate its language model."""
-        given = TextSource(
-            self._inputs.language_model_texts[number - 1], self._settings.text.target
-        )
+        target = self._settings.text.target
+        truecase = read_truecaser(self._folder.path, "target") if target.truecase else None
+        given = TextSource(self._inputs.language_model_texts[number - 1], target, truecase)
         text = self._folder.work / f"text{number}.gz"
         done = prepare_corpus([given], [text], None)
         estimated = self._estimate(text, number)

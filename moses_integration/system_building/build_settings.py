@@ -8,6 +8,7 @@ from typing import Annotated, Literal, get_args
 
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
+    TRUECASE_MODELS,
     SystemText,
     TextSettings,
     TokenizerName,
@@ -18,6 +19,8 @@ from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.table.input_files import open_input, read_lines
 
+Case = Literal["truecase", "lower", "keep"]
+CASES: tuple[Case, ...] = get_args(Case)
 Aligner = Literal["fast_align", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
 # Moses's decoder does not look up longer phrases
@@ -110,7 +113,8 @@ class BuildSettings:
         tokenize: The languages of source and target for the tokeniser; ``None`` if the text is not
             to be tokenised.
         tokenizer: The tokeniser; with ``unicode``, the text is also converted to Unicode NFC.
-        lowercase: Whether to lower-case the text.
+        case: ``truecase`` to write words as they usually are inside a sentence, ``lower`` to
+            lower-case the text, ``keep`` to change nothing.
         characters: Whether every character is a word.
         reordering: Whether phrases may be reordered; otherwise there is no reordering table.
         aligner: The word aligner, if no alignment is given.
@@ -125,7 +129,7 @@ class BuildSettings:
 
     tokenize: tuple[str, str] | None = None
     tokenizer: TokenizerName = "unicode"
-    lowercase: bool = False
+    case: Case = "keep"
     characters: bool = False
     reordering: bool = True
     aligner: Aligner = "fast_align"
@@ -146,6 +150,7 @@ class BuildSettings:
         check_bounds(self)
         for language in self.tokenize or ():
             check_language(language)
+        self.text  # noqa: B018 - raises an error if settings of the text exclude each other
 
     @property
     def text(self) -> SystemText:
@@ -155,11 +160,12 @@ class BuildSettings:
             TextSettings(
                 language,
                 tokenize,
-                self.lowercase,
+                self.case == "lower",
                 tokenize or self.characters,
                 self.characters,
                 self.tokenizer,
                 "NFC" if tokenize and self.tokenizer == "unicode" else None,
+                self.case == "truecase",
             )
             for language in self.tokenize or (None, None)
         )
@@ -179,6 +185,7 @@ class SystemFolder:
         tables: The phrase table and the reordering table.
         language_models: The language models of the target side and of further texts.
         inis: The moses.ini, and the record of the text preparation.
+        truecase_models: The usual case of the words of each side.
 
     Raises:
         SettingsError: No system can be built in this folder.
@@ -195,6 +202,7 @@ class SystemFolder:
         more = (path / f"lm{number}.arpa.gz" for number in range(1, language_models))
         self.language_models = (path / "lm.arpa.gz", *more)
         self.inis = path / "moses.ini", path / SETTINGS_FILE
+        self.truecase_models = tuple(path / name for name in TRUECASE_MODELS.values())
         self._check()
 
     def _check(self) -> None:

@@ -21,13 +21,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import MAX_WORDS
+from moses_integration.text.case import Truecaser, learn_case
 from moses_integration.text.preparation import (
     Preprocessor,
     TextSettings,
     decode_line,
+    read_text,
 )
 from phrasescore.errors import CorpusError, counted
-from phrasescore.runs.final_names import open_output
+from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 
@@ -169,16 +171,18 @@ class TextSource:
     Args:
         path: The file, plain or gzip.
         settings: The text settings.
+        truecase: The truecaser, once it is learnt.
     """
 
     path: str | Path
     settings: TextSettings
+    truecase: Truecaser | None = None
 
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
         """The preprocessor of sentences; ``None`` if sentences stay unchanged."""
         changes = self.settings.tokenize or self.settings.lowercase or self.settings.characters
-        return Preprocessor(self.settings) if changes else None
+        return Preprocessor(self.settings, self.truecase) if changes or self.truecase else None
 
     def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
         """Prepare, check and split lines; ``first`` is the first 1-based line number.
@@ -276,6 +280,16 @@ def prepare_corpus(
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
     return PreparedText(line, np.array(kept, np.int64), left_out, words, notes)
+
+
+def truecase_text(text: Path, model: Path) -> None:
+    """Learn the usual case of words from a prepared text, write the model, truecase the text."""
+    learnt = learn_case(read_text(text))
+    write_atomically(model, "".join(f"{line}\n" for line in learnt).encode("utf-8"))
+    truecase = Truecaser(learnt)
+    with open_output(text) as stream:
+        for line in read_text(text):
+            stream.write(" ".join(truecase(line.split(" "))).encode("utf-8") + b"\n")
 
 
 def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], line: int) -> None:

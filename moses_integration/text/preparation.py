@@ -1,9 +1,9 @@
 r"""Conversion of raw text to the tokens of a Moses system, and back.
 
-Before translation, text is tokenised, lower-cased if the system was trained on lower-cased text,
-and escaped where Moses would see markup. After translation, the escapes are undone and the tokens
-are joined, optionally with a capital at the beginning. The settings of a system are recorded in
-``text.json`` in its folder.
+Before translation, text is tokenised, lower-cased or truecased if the system was trained on such
+text, and escaped where Moses would see markup. After translation, the escapes are undone and the
+tokens are joined, with capitals at the beginning of sentences. The settings of a system are
+recorded in ``text.json`` beside its ini, with the models of the truecaser.
 
 For spelling normalisation, transliteration and similar tasks, every character is a token instead. A
 space becomes the token ``▁``. The few characters that Moses could not read as a token, and ``▁``
@@ -15,19 +15,26 @@ from __future__ import annotations
 import dataclasses
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from moses_integration.text.case import Truecaser, capitalized_sentences
 from moses_integration.text.tokenising import Detokenizer, Tokenizer, check_language
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.input_files import read_lines
+from phrasescore.table.phrase_table import Side
 
 SETTINGS_FILE = "text.json"
-
+TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
+CASE_LOST = (
+    "note: this system is lower-cased, so the case of words is lost; phrasescore build --case "
+    "truecase keeps it"
+)
 TokenizerName = Literal["unicode", "moses"]
 TOKENIZERS: tuple[TokenizerName, ...] = get_args(TokenizerName)
 
@@ -79,7 +86,7 @@ class TextSettings:
         form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
 
     Raises:
-        SettingsError: Both characters and tokenising are requested.
+        SettingsError: Two settings exclude each other.
     """
 
     language: str | None = None
@@ -89,10 +96,13 @@ class TextSettings:
     characters: bool = False
     tokenizer: TokenizerName = "moses"
     form: Literal["NFC"] | None = None
+    truecase: bool = False
 
     def __post_init__(self) -> None:
         if self.characters and self.tokenize:
             raise SettingsError("tokens can be words or characters, but both were requested")
+        if self.truecase and (self.lowercase or self.characters):
+            raise SettingsError("only words that are not lower-cased can be truecased")
 
 
 @dataclass(frozen=True)
@@ -118,21 +128,58 @@ def read_settings(system: str | Path) -> SystemText:
         InputError: The folder has no ``text.json``.
         SettingsError: ``text.json`` is damaged.
     """
-    folder = Path(system)
-    path = (folder if folder.is_dir() else folder.parent) / SETTINGS_FILE
+    folder = _folder_of(system)
+    path = folder / SETTINGS_FILE
     try:
         values = read_object(path)
     except FileNotFoundError:
         raise InputError(
             f"no {SETTINGS_FILE}, so it is not known how the text of this system was prepared",
             path=folder,
-            remedy="name the folder that phrasescore build made, or give --language",
+            remedy=f"copy {SETTINGS_FILE} from the folder that phrasescore build made (and, if it "
+            f"has them, {' and '.join(TRUECASE_MODELS.values())}), or name that folder",
         ) from None
     except (ValueError, OSError) as error:
         raise InputError(
             f"the file is not valid JSON ({error})", path=path, remedy="build the system again"
         ) from None
     return from_mapping(SystemText, values, where=str(path))
+
+
+def _folder_of(system: str | Path) -> Path:
+    folder = Path(system)
+    return folder if folder.is_dir() else folder.parent
+
+
+def read_truecaser(system: str | Path, side: Side) -> Truecaser:
+    """Read the truecaser of one side of a system.
+
+    Raises:
+        InputError: The folder has no such model.
+    """
+    return Truecaser(read_text(_folder_of(system) / TRUECASE_MODELS[side]))
+
+
+def carry_settings(system: str | Path, folder: str | Path) -> None:
+    """Copy the text settings of a system, if it has any, to the folder of another ini of it.
+
+    Raises:
+        SettingsError: The folder has the text settings of another system.
+    """
+    home, folder = _folder_of(system), Path(folder)
+    # the settings come last, because they need the models
+    for name in (*TRUECASE_MODELS.values(), SETTINGS_FILE):
+        if not (home / name).is_file():
+            continue
+        data, copy = (home / name).read_bytes(), folder / name
+        if not copy.exists():
+            write_atomically(copy, data)
+        elif copy.read_bytes() != data:
+            raise SettingsError(
+                "this file belongs to another system",
+                path=copy,
+                remedy="delete it, or write the ini to another folder",
+            )
 
 
 def escape(text: str) -> str:
@@ -162,13 +209,14 @@ class Preprocessor:
 
     Args:
         settings: The conversion to apply.
+        truecase: The truecaser of the system, if the settings have one.
 
     Raises:
         SettingsError: The language is missing or not a code.
     """
 
-    def __init__(self, settings: TextSettings) -> None:
-        self._settings = settings
+    def __init__(self, settings: TextSettings, truecase: Truecaser | None = None) -> None:
+        self._settings, self._truecase = settings, truecase
         if settings.tokenize:
             language = check_language(settings.language)
             self._tokenizer = Tokenizer(language, keeps_words=settings.tokenizer == "unicode")
@@ -187,14 +235,16 @@ class Preprocessor:
             text = text.lower()
         if self._settings.characters:
             text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
-        return escape(text) if self._settings.escape else text
+        text = escape(text) if self._settings.escape else text
+        return " ".join(self._truecase(text.split(" "))) if self._truecase else text
 
 
 class Postprocessor:
     """Turns lines of tokens, as a decoder prints them, into readable text.
 
     Args:
-        settings: The settings with which the text was prepared; tokenising and escaping are undone.
+        settings: The settings with which the text was prepared; tokenising, escaping and truecasing
+            are undone.
         capitalize: Whether to capitalise the first letter of every line.
 
     Raises:
@@ -209,6 +259,8 @@ class Postprocessor:
     def __call__(self, line: str) -> str:
         """Return the text of one line of tokens."""
         tokens = [token for token in _ASCII_BLANKS.split(line) if token]
+        if self._settings.truecase:
+            tokens = capitalized_sentences(tokens)
         if self._settings.escape:
             tokens = [unescape(token) for token in tokens]
         if self._settings.characters:
