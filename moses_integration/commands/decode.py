@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+import click
+
 from moses_integration.commands.options import INI, LoadingOptions, read_ini
 from moses_integration.decoder.settings import (
     DEFAULT_TABLE_LIMIT,
@@ -117,6 +119,14 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     """Options of ``decode``."""
 
     ini: str = INI
+    raw: bool = flag(
+        "Read raw text, and write finished text: preprocess, translate and postprocess with the "
+        "text.json beside MOSES_INI. Lines that are too long are cut where sentences end.",
+        excludes=(
+            *("nbest", "output_unknowns", "report_segmentation", "print_alignment_info"),
+            "output_hypo_score",
+        ),
+    )
 
 
 @command("decode", DecodeOptions, short_help="Translate with a moses.ini.")
@@ -125,13 +135,16 @@ def decode(options: DecodeOptions) -> None:
 
     Search and scores are the same as in Moses, and options have Moses's names. If an option is not
     given, its value comes from the ini, or else is Moses's default, shown in brackets below. The
-    input must be preprocessed like the training text (phrasescore preprocess).
+    input must be preprocessed like the training text (phrasescore preprocess), unless --raw is
+    given.
 
     If all outputs are files and the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
     from moses_integration.decoder.file_decoding import decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences
+    from moses_integration.decoder.raw_text import RawText
+    from moses_integration.text.preparation import CASE_LOST, read_text
 
     ini = read_ini(options.ini)
     decoder = options.decoder(ini)
@@ -146,8 +159,15 @@ def decode(options: DecodeOptions) -> None:
     printed = options.settings(OutputSettings)
     threads = options.threads or _threads_of(ini)
     with resumable((), [options.output, *paths.values()]):
-        sentences = read_sentences(options.input_path, longest=options.max_sentence_length)
-        decode_file(ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads)
+        given, longest, raw = options.input_path, options.max_sentence_length, None
+        if options.raw:
+            raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
+            if raw.is_lowercase:
+                click.echo(CASE_LOST, err=True)
+        sentences = raw.sentences if raw else read_sentences(given, longest=longest)
+        decode_file(
+            ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads, raw=raw
+        )
 
 
 def _threads_of(ini: MosesIni) -> int:

@@ -35,7 +35,10 @@ class NewIniOptions(Options):
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
         """Write the new ini; report the edits, the warnings, and the problems of the new ini."""
         from moses_integration.ini.problems import problems
+        from moses_integration.text.preparation import carry_settings
 
+        if self.output != STANDARD_STREAM:
+            carry_settings(self.ini, Path(self.output).parent)
         write_atomically(self.output, after.to_bytes())
         for line in said:
             click.echo(line, err=True)

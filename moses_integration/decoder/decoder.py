@@ -33,6 +33,7 @@ from moses_integration.decoder.loaded_input import (
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
+from moses_integration.decoder.raw_text import RawText
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import (
     Cubes,
@@ -220,14 +221,44 @@ class Decoder:
         check_whole_number("nbest", nbest, 1, 100_000)
         check_whole_number("threads", threads, 1, 256)
         words = [_words_of(sentence, number) for number, sentence in enumerate(sentences)]
-        if not words:
-            return []
-        with self._lock:
-            loaded = self._loaded(words, self._whole_tables)
         size = max(nbest, CANDIDATES) if self._own_features else nbest
         wanted = NBestSettings(size) if size > 1 else None
-        found = self.decode(loaded, nbest=wanted, threads=threads)
+        found = self._decoded(words, wanted, threads)
         return [list(_translations(decoded, nbest)) for decoded in found]
+
+    def translate_text(self, lines: Sequence[str], *, threads: int = 1) -> list[str]:
+        """Translate raw text, as ``phrasescore decode --raw`` does.
+
+        Args:
+            lines: N strings, as people write them. A line with too many words is cut where
+                sentences end.
+            threads: The number of sentences to search at once.
+
+        Returns:
+            N strings: the finished translations.
+
+        Raises:
+            TypeError: ``lines`` is not a list of strings.
+            InputError: There is no ``text.json`` beside the ini, a sentence is too long, or a table
+                or model is missing, damaged, or disagrees with the ini.
+        """
+        if isinstance(lines, str | bytes) or not all(isinstance(line, str) for line in lines):
+            raise TypeError("expected a list of strings")
+        check_whole_number("threads", threads, 1, 256)
+        raw = RawText.from_lines((line.replace("\n", " ") for line in lines), self.system.ini)
+        found = self._decoded(raw.sentences, None, threads)
+        text = b"".join(map(raw.finished, found)).decode("utf-8")
+        return text.split("\n")[:-1]
+
+    def _decoded(
+        self, words: Sequence[Words], nbest: NBestSettings | None, threads: int
+    ) -> Iterator[DecodedSentence]:
+        """Decode sentences with tables that stay in memory."""
+        if not words:
+            return iter(())
+        with self._lock:
+            loaded = self._loaded(words, self._whole_tables)
+        return self.decode(loaded, nbest=nbest, threads=threads)
 
     def decode(
         self,

@@ -19,6 +19,7 @@ from moses_integration.decoder.output import (
     nbest_lines,
     unknown_line,
 )
+from moses_integration.decoder.raw_text import RawText
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
@@ -60,6 +61,7 @@ def decode_file(
     printed: OutputSettings,
     nbest: NBestSettings,
     threads: int,
+    raw: RawText | None = None,
 ) -> None:
     """Decode the input and write the requested outputs; files appear when they are complete.
 
@@ -74,6 +76,7 @@ def decode_file(
         printed: The contents of translations and lists.
         nbest: Settings of the n-best list, if one is requested.
         threads: The number of sentences to search at once.
+        raw: The text that the sentences come from, if translations are to be finished text.
 
     Raises:
         InputError: A table or a model cannot be used.
@@ -86,7 +89,7 @@ def decode_file(
     texts: dict[str, Callable[[DecodedSentence], bytes]] = {
         "nbest": lambda decoded: nbest_lines(decoded, printed, nbest.size),
         "unknowns": unknown_line,
-        "output": lambda decoded: best_line(decoded, printed),
+        "output": raw.finished if raw else lambda decoded: best_line(decoded, printed),
     }
     # flush each sentence: the program that reads a pipe may wait for it
     size = 1 if list(outputs.values()) == [STANDARD_STREAM] else _BLOCK
@@ -101,7 +104,7 @@ def decode_file(
         asked={
             **_request(ini, decoder, sentences),
             "nbest": wanted and wanted._asdict(),
-            "printed": asdict(printed),
+            "printed": raw.settings if raw else asdict(printed),
             "outputs": list(outputs),
         },
         read=lambda done, _: _blocks(decoder, sentences, done.lines, size, wanted, threads),

@@ -18,6 +18,7 @@ from moses_integration.ini.model_files import (
     find_model_file,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.text.preparation import carry_settings
 from phrasescore.errors import InputError, PhraseTableError, SettingsError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import file_name, open_output, scratch_folder, write_atomically
@@ -164,6 +165,7 @@ def filter_system(
                 place = absolute_if_possible(folder / name)
                 ini = ini.with_feature_option(feature, "path", place)
             FilterRecord(request, tuple(done)).write(part / RESULT)
+            carry_settings(ini.path, part)
             write_atomically(part / INI_NAME, ini.to_bytes())
             part.rename(folder)
     return ini, done

@@ -30,6 +30,7 @@ from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
+from moses_integration.text.preparation import carry_settings
 from phrasescore.errors import CorpusError, InputError, counted
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
@@ -424,6 +425,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}
     with WorkFolder(Path(output)).opened(identity) as work:
+        carry_settings(settings.ini, work.path)
         decoder, tables = prepare(settings, searched, work.path)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
@@ -446,6 +448,7 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
         with WorkFolder(own_folder(work.path / f"seed{seed}")).opened(own) as folder:
             if runs:
                 folder.round(1).adopt(WorkFolder(runs[0].folder).round(1))
+            carry_settings(work.path, folder.path)
             task.say(f"seed {seed}: {folder.path}")
             runs.append(Tuning(task, seed, folder).run())
     average = _decode_average(task, runs, work)

@@ -18,10 +18,12 @@ from moses_integration.text.preparation import (
     SystemText,
     TextSettings,
     TokenizerName,
+    carry_settings,
     check_language,
     escape,
     read_settings,
     read_text,
+    read_truecaser,
     unescape,
     write_settings,
 )
@@ -186,6 +188,46 @@ def test_settings_are_recorded_beside_a_system(tmp_path: Path) -> None:
     assert read_settings(tmp_path) == text
     assert read_settings(tmp_path / "moses.ini") == text
     assert json.loads((tmp_path / "text.json").read_bytes())["target"]["language"] == "fr"
+
+
+def test_a_record_without_a_tokeniser_means_moses(tmp_path: Path) -> None:
+    """Systems built before the choice have Moses's tokens, and no Unicode form."""
+    (tmp_path / "text.json").write_text('{"source": {"language": "en"}, "target": {}}')
+    text = read_settings(tmp_path)
+    assert (text.source.tokenizer, text.source.form) == ("moses", None)
+    assert Preprocessor(text.source)("e\u0301.") == "e \u0301 ."
+
+
+def test_settings_are_carried_to_another_ini(tmp_path: Path) -> None:
+    """Settings and truecasers are copied; those of another system are not replaced."""
+    system, other = tmp_path / "system", tmp_path / "other"
+    system.mkdir()
+    other.mkdir()
+    carry_settings(system / "moses.ini", other)  # no settings, nothing to do
+    assert not list(other.iterdir())
+    write_settings(
+        system, SystemText(TextSettings("en", truecase=True), TextSettings("fr", truecase=True))
+    )
+    for side in ("source", "target"):
+        (system / f"truecase.{side}").write_text(f"{side} (2/3) X (1)\n")
+    for _ in range(2):
+        carry_settings(system / "moses.ini", other)
+    carry_settings(system / "moses.ini", system)
+    assert read_settings(other / "moses.ini") == read_settings(system)
+    assert read_truecaser(other, "target")(["TARGET"]) == ["target"]
+    write_settings(system, SystemText(TextSettings("en"), TextSettings("fr")))
+    with pytest.raises(SettingsError, match="belongs to another system"):
+        carry_settings(system / "moses.ini", other)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"lowercase": True, "truecase": True}, {"characters": True, "tokenize": True}],
+)
+def test_settings_that_exclude_each_other(settings: dict[str, bool]) -> None:
+    """Lower-cased text cannot be truecased, and words are not characters."""
+    with pytest.raises(SettingsError):
+        TextSettings("en", **settings)
 
 
 @pytest.mark.parametrize(

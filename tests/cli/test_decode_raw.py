@@ -1,0 +1,106 @@
+"""``decode --raw`` and ``Decoder.translate_text``: from raw lines to finished lines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import moses_integration
+from moses_integration.decoder.raw_text import RawText
+from moses_integration.text.preparation import SystemText, TextSettings, write_settings
+from phrasescore.errors import InputError
+from tests.conftest import Phrasescore
+from tests.support.random_system import write_random_system
+
+RAW = "S0 s4, «s1» s\u0323\u0301.\n\n  S4! \u201cS4\u201d\n"
+
+
+@pytest.fixture
+def ini(tmp_path: Path) -> Path:
+    """Make a truecased system whose words are s0 to s3; other words are copied."""
+    folder = tmp_path / "system"
+    folder.mkdir()
+    settings = TextSettings("yo", tokenizer="unicode", form="NFC", truecase=True)
+    write_settings(folder, SystemText(settings, settings))
+    for side in ("source", "target"):
+        (folder / f"truecase.{side}").write_text("s4 (2/2)\ns0 (2/2)\n")
+    return write_random_system(folder, 3, limit=3)
+
+
+def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) -> None:
+    """Each line stays a line; preprocess, decode and postprocess give the same text."""
+    done = phrasescore("decode", ini, "--raw", stdin=RAW.encode())
+    assert done.returncode == 0, done.stderr.decode()
+    lines = done.stdout.decode().split("\n")
+    assert len(lines) == 4
+    assert lines[1] == ""
+    assert {"\u1e63\u0301", "S4"} <= {
+        word.strip(".«»!“”,") for word in done.stdout.decode().split()
+    }
+    tokens = phrasescore("preprocess", "--system", "system", stdin=RAW.encode()).stdout
+    assert tokens.split(b"\n")[0].startswith(b"s0 s4 ,")
+    decoded = phrasescore("decode", ini, stdin=tokens).stdout
+    piped = phrasescore("postprocess", "--system", "system", "--side", "target", stdin=decoded)
+    assert done.stdout == piped.stdout
+
+
+def test_the_python_call_gives_the_lines_of_the_command(
+    phrasescore: Phrasescore, ini: Path
+) -> None:
+    """``translate_text`` returns one string for each line."""
+    done = phrasescore("decode", ini, "--raw", stdin=RAW.encode())
+    decoder = moses_integration.Decoder(ini)
+    assert decoder.translate_text(RAW.split("\n")[:-1]) == done.stdout.decode().split("\n")[:-1]
+    assert decoder.translate_text([]) == []
+    assert decoder.translate_text(["a\nb"]) == ["A b"]
+    with pytest.raises(TypeError, match="a list of strings"):
+        decoder.translate_text("s0")
+
+
+def test_settings_travel_with_the_ini(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
+    """Inis of ``filter`` and ``ini`` have the settings beside them; without them, copy a file."""
+    (tmp_path / "text").write_text("s0 s4\n")
+    (tmp_path / "new").mkdir()
+    for command in (
+        ("filter", ini, "--input", "text", "-o", "filtered"),
+        ("ini", "absolute-paths", ini, "-o", "new/x.ini"),
+    ):
+        done = phrasescore(*command)
+        assert done.returncode == 0, done.stderr.decode()
+    expected = phrasescore("decode", ini, "--raw", stdin=b"S0 S4.\n").stdout
+    for copy in ("filtered/moses.ini", "new/x.ini"):
+        assert phrasescore("decode", copy, "--raw", stdin=b"S0 S4.\n").stdout == expected
+    (tmp_path / "new" / "text.json").unlink()
+    done = phrasescore("decode", "new/x.ini", "--raw", stdin=b"S0\n")
+    assert done.returncode == 3
+    assert b"Copy text.json from the folder that phrasescore build made" in done.stderr
+
+
+def test_a_lowercased_system_says_that_case_is_lost(phrasescore: Phrasescore, ini: Path) -> None:
+    """The finished text of a lower-cased system has no capitals, and the user learns why."""
+    settings = TextSettings("en", lowercase=True)
+    write_settings(ini.parent, SystemText(settings, settings))
+    done = phrasescore("decode", ini, "--raw", stdin=b"S4.\n")
+    assert done.stdout == b"s4.\n"
+    assert b"the case of words is lost" in done.stderr
+
+
+def test_raw_text_has_no_lists(phrasescore: Phrasescore, ini: Path) -> None:
+    """Outputs about tokens are refused with raw text."""
+    done = phrasescore("decode", ini, "--raw", "--nbest", "list", stdin=b"s0\n")
+    assert done.returncode == 2
+    assert b"--raw and --nbest exclude each other" in done.stderr
+
+
+def test_long_lines_are_cut_where_sentences_end(ini: Path) -> None:
+    """A part has as many whole sentences as fit; a sentence that is too long is named."""
+    line = "A b. “C d!” E f (g)? H i j."
+    raw = RawText.from_lines([line, "", "K."], ini, longest=8)
+    assert [b" ".join(words).decode() for words in raw.sentences] == [
+        "A b . “ C d ! ”", "E f ( g ) ?", "H i j .", "", "K ."
+    ]  # fmt: skip
+    assert raw.is_last == [False, False, True, True, True]
+    assert len(RawText.from_lines([line], ini).sentences) == 1
+    with pytest.raises(InputError, match="text:2: 9 words in one line"):
+        RawText.from_lines(["a", "a b c d e f g h."], ini, path="text", longest=8)

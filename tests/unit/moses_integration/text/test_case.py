@@ -1,0 +1,60 @@
+"""The truecaser learns how words are written inside sentences, and sentences get capitals back."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from moses_integration.text.case import Truecaser, capitalized_sentences, learn_case
+
+CORPUS = [
+    "The house of the Queen .",
+    "&quot; Houses &quot; said the queen : The Queen is here .",
+    "I like the QUEEN . Élan , the élan of Paris !",
+    "Queen and queen , the queen",
+]
+
+
+def test_words_inside_sentences_are_counted() -> None:
+    """The most frequent form comes first; first words of sentences do not count."""
+    model = learn_case(CORPUS)
+    assert "queen (3/6) Queen (2) QUEEN (1)" in model
+    assert "élan (1/1)" in model
+    assert "Paris (1/1)" in model
+    assert not any("Houses" in line or "I " in line for line in model)
+
+
+def test_first_words_get_their_usual_case() -> None:
+    """A known form inside a sentence stays; an unknown form becomes the usual one."""
+    truecase = Truecaser(learn_case(CORPUS))
+    text = "The Queen , THE queen . &quot; Of ÉLAN : Xyz"
+    assert " ".join(truecase(text.split())) == "the Queen , the queen . &quot; of élan : Xyz"
+
+
+def test_sentences_get_capitals() -> None:
+    """The first word of each sentence gets a capital, also after an opening quote."""
+    tokens = ["&quot;", "the", "queen", ".", "élan", "?", "(", "yes", ")", "no"]
+    assert " ".join(capitalized_sentences(tokens)) == "&quot; The queen . Élan ? ( Yes ) no"
+
+
+@pytest.mark.moses
+def test_truecasing_is_that_of_moses(moses_bin: Path, tmp_path: Path) -> None:
+    """With one model, both directions equal ``truecase.perl`` and ``detruecase.perl``."""
+    scripts = moses_bin.parent / "scripts" / "recaser"
+    model = learn_case(CORPUS)
+    (tmp_path / "model").write_text("".join(f"{line}\n" for line in model))
+    truecase = Truecaser(model)
+    lines = [*CORPUS, "THE Queen QUEEN queEn . [ élan ] ! House : ( The", "a &apos; The"]
+
+    def run(*command: str, text: list[str]) -> list[str]:
+        data = "".join(f"{line}\n" for line in text).encode()
+        done = subprocess.run(["perl", *command], input=data, capture_output=True, check=True)
+        return done.stdout.decode().split("\n")[:-1]
+
+    cased = [" ".join(truecase(line.split(" "))) for line in lines]
+    model_option = ("--model", str(tmp_path / "model"))
+    assert cased == run(str(scripts / "truecase.perl"), *model_option, text=lines)
+    capitals = [" ".join(capitalized_sentences(line.split(" "))) for line in cased]
+    assert capitals == run(str(scripts / "detruecase.perl"), text=cased)
