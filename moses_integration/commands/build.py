@@ -67,9 +67,8 @@ class BuildOptions(Options):
     )
     tokenizer: TokenizerName = option(
         TOKENIZERS,
-        "unicode keeps combining marks, joiners and modifier letters with their letter, in every "
-        "script, and converts the text to Unicode NFC; moses gives the tokens of Moses's "
-        "tokenizer.perl.",
+        "unicode keeps every mark with its letter, in all scripts, and makes the text Unicode NFC; "
+        "moses gives the tokens of Moses's tokenizer.perl.",
         default=BuildSettings.tokenizer,
         needs=("tokenize",),
     )
@@ -78,8 +77,8 @@ class BuildOptions(Options):
     )
     case: Case | None = option(
         CASES,
-        "truecase writes words as they are usually written inside a sentence, as Moses's truecaser "
-        "does; lower loses case for good.  [default: truecase with --tokenize, else keep]",
+        "truecase gives the first word of a sentence its usual case, as Moses's truecaser does; "
+        "lower loses case for good.  [default: truecase with --tokenize, else keep]",
     )
     lowercase: bool = flag("The same as --case lower.", excludes=("case",))
     alignment: Path | None = option(
@@ -166,8 +165,9 @@ def build(options: BuildOptions) -> None:
     with interruptible(options.system):
         for outcome in build_system(inputs, folder, settings, update=options.update):
             click.echo(_outcome_line(outcome), err=True)
-            for note in outcome.counts.get("notes", []):
-                click.echo(f"  note: {note}", err=True)
+            for kind in ("warning", "note"):
+                for text in outcome.counts.get(f"{kind}s", []):
+                    click.echo(f"  {kind}: {text}", err=True)
     click.echo(f"the system is ready: {folder.inis[0]}", err=True)
 
 
@@ -189,6 +189,9 @@ def _describe(counts: Mapping[str, Any]) -> str:
             parts.append(f"{value:,} {name.replace('_', ' ')}")
         elif name == "ngrams":
             parts.append(" + ".join(f"{number:,}" for number in value) + " n-grams")
+        elif name == "left_out" and value:
+            reasons = ", ".join(f"{number:,} {reason}" for reason, number in value.items())
+            parts.append(f"{sum(value.values()):,} left out ({reasons})")
         elif isinstance(value, str):
             parts.append(f"by {value}")
     return ", ".join(parts) or "written"

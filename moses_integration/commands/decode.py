@@ -26,6 +26,7 @@ from phrasescore.table.input_files import whole_number
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
 
+_PRINTED = "report_segmentation", "print_alignment_info", "output_hypo_score"
 _HINTS = get_type_hints(SearchSettings, include_extras=True)
 
 
@@ -122,10 +123,7 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     raw: bool = flag(
         "Read raw text, and write finished text: preprocess, translate and postprocess with the "
         "text.json beside MOSES_INI. Lines that are too long are cut where sentences end.",
-        excludes=(
-            *("nbest", "output_unknowns", "report_segmentation", "print_alignment_info"),
-            "output_hypo_score",
-        ),
+        excludes=("nbest", "output_unknowns", *_PRINTED),
     )
 
 
@@ -162,7 +160,7 @@ def decode(options: DecodeOptions) -> None:
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
-            if raw.is_lowercase:
+            if raw.target.lowercase:
                 click.echo(CASE_LOST, err=True)
         sentences = raw.sentences if raw else read_sentences(given, longest=longest)
         decode_file(

@@ -13,7 +13,6 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
-    from moses_integration.text.case import Truecaser
     from moses_integration.text.preparation import TextSettings, TokenizerName
 
 
@@ -62,30 +61,17 @@ class PreprocessOptions(Options):
 
     def text_settings(self) -> TextSettings:
         """Return the given settings; others come from the system, or else are the defaults."""
-        from moses_integration.text.preparation import (
-            TextSettings,
-            read_settings,
-        )
+        from moses_integration.text.preparation import TextSettings, read_settings
 
         settings = TextSettings(tokenizer="unicode")
         if self.system is not None:
             text = read_settings(self.system)
             settings = text.source if self.side == "source" else text.target
-        named = {
-            each.name: getattr(self, each.name, None) for each in dataclasses.fields(TextSettings)
-        }
-        given = {name: value for name, value in named.items() if value is not None}
+        names = [each.name for each in dataclasses.fields(TextSettings)]
+        given = {name: vars(self)[name] for name in names if vars(self).get(name) is not None}
         if given.get("characters"):
             given.setdefault("tokenize", False)
         return dataclasses.replace(settings, **given)
-
-    def truecaser(self) -> Truecaser | None:
-        """Return the truecaser of the system, if it has one."""
-        from moses_integration.text.preparation import read_truecaser
-
-        if self.system is None or not self.text_settings().truecase:
-            return None
-        return read_truecaser(self.system, self.side)
 
 
 class PostprocessOptions(PreprocessOptions):
@@ -114,9 +100,10 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.text.preparation import Preprocessor
+    from moses_integration.text.preparation import Preprocessor, read_truecaser
 
-    convert = Preprocessor(options.text_settings(), options.truecaser())
+    settings = options.text_settings()
+    convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
     _convert(options.text, options.output, convert, "preprocess")
 
 

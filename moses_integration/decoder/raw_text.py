@@ -6,12 +6,11 @@ decoder, unless it has too many words: then it is cut where sentences end.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.output import DecodedSentence
@@ -19,6 +18,7 @@ from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import (
     Postprocessor,
     Preprocessor,
+    TextSettings,
     read_settings,
     read_truecaser,
 )
@@ -37,16 +37,12 @@ class RawText:
     Args:
         sentences: The words of each sentence.
         is_last: Whether a sentence is the last one of its line.
-        postprocess: Turns a translation into readable text.
-        is_lowercase: Whether translations have no capitals.
-        settings: The settings that determine the finished text, as JSON values.
+        target: The text settings of translations.
     """
 
     sentences: list[tuple[bytes, ...]]
     is_last: list[bool]
-    postprocess: Postprocessor
-    is_lowercase: bool
-    settings: dict[str, Any]
+    target: TextSettings
 
     @classmethod
     def from_lines(
@@ -70,8 +66,7 @@ class RawText:
                 line.
         """
         text = read_settings(ini)
-        truecase = read_truecaser(ini, "source") if text.source.truecase else None
-        prepare = Preprocessor(text.source, truecase)
+        prepare = Preprocessor(text.source, read_truecaser(ini, "source", text.source))
         sentences, is_last = [], []
         for number, line in enumerate(lines, 1):
             try:
@@ -83,14 +78,16 @@ class RawText:
                 raise error.at(path or f"line {number}", number) from None
             sentences += parts
             is_last += [False] * (len(parts) - 1) + [True]
-        finish = Postprocessor(text.target)
-        settings = dataclasses.asdict(text.target)
-        return cls(sentences, is_last, finish, text.target.lowercase, settings)
+        return cls(sentences, is_last, text.target)
+
+    @cached_property
+    def _postprocess(self) -> Postprocessor:
+        return Postprocessor(self.target)
 
     def finished(self, decoded: DecodedSentence) -> bytes:
         """Return the finished translation of a sentence, with the blank or line feed after it."""
         words = b" ".join(decoded.words()) if len(decoded) else b""
-        text = self.postprocess(words.decode("utf-8", "backslashreplace"))
+        text = self._postprocess(words.decode("utf-8", "backslashreplace"))
         return (text + ("\n" if self.is_last[decoded.number] else " ")).encode("utf-8")
 
 

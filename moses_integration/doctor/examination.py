@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 from moses_integration.doctor.decoders import check_embedded, check_layout
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.doctor.tables import check_binary_tables, check_text_tables
-from moses_integration.doctor.texts import Knows, Text, TextWords, check_texts
+from moses_integration.doctor.texts import Knows, Text, TextWords, check_texts, check_writing
 from moses_integration.ini.edits import START_WEIGHT, neural_options, own_features
 from moses_integration.ini.feature_kinds import (
     LANGUAGE_MODEL_KINDS,
@@ -82,6 +83,10 @@ def examine(
         text = Text.read(source)
         check_texts(found, text, texts, factored=len(system.values("input-factors")) > 1)
         words = TextWords(text.tokens(), text.path)
+        for side, compared in zip(get_args(Side), ([text], texts), strict=True):
+            corpus = Path(ini).with_name(f"corpus.{side}.gz")  # beside the ini of a built system
+            if corpus.exists():
+                check_writing(found, Text.read(corpus), compared)
     check_text_tables(found, system, words, reference_words)
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)

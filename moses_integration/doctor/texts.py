@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
+from unicodedata import category, is_normalized, name, normalize
 
 from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.ini.problems import Severity
@@ -36,6 +37,8 @@ _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # another spelling is reported only if it makes at least this share of the unknown tokens known
 _REASON = 0.25
+# digits, quotes and marks are reported that are this many times as frequent as in training
+_ODD = 5
 
 
 @dataclass(frozen=True)
@@ -146,6 +149,80 @@ def check_texts(
 
 
 _PREPROCESS = "phrasescore preprocess"
+_FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+_QUOTES, _MARKS, _OTHERS = "quotes", "marks", "characters"
+# the general categories of characters that languages write in several ways
+_KINDS = {"Nd": "digits", "Pi": _QUOTES, "Pf": _QUOTES, "Mn": _MARKS, "Mc": _MARKS, "Me": _MARKS}
+
+
+def check_writing(found: Diagnosis, training: Text, texts: Iterable[Text]) -> None:
+    """Compare the characters and words of texts with those of the training text of their side."""
+    learnt, *others = map(_Writing, (training, *texts))
+    learnt.check_doubled(found)
+    for text in others:
+        text.check_doubled(found)
+        text.compare(found, learnt)
+
+
+class _Writing:
+    """The characters of a text: as they are, with marks apart from their letters, without marks."""
+
+    def __init__(self, text: Text) -> None:
+        self.path = text.path
+        self.text = unescape(b"\n".join(text.lines).decode("utf-8", "replace"))
+        self.forms = [form for form in _FORMS if is_normalized(form, self.text)]
+        self.apart = normalize("NFD", self.text)
+        self.bare = "".join(each for each in self.apart if not _is_mark(each))
+        self.counts = Counter(self.apart)
+        self.marks = Counter({each: n for each, n in self.counts.items() if _is_mark(each)})
+
+    def check_doubled(self, found: Diagnosis) -> None:
+        """Report marks that stand twice on a letter."""
+        twice = Counter(each[1] for each in re.finditer(r"(\W)\1", self.apart) if _is_mark(each[1]))
+        if twice:
+            what = f"marks that stand twice on a letter: {_names(twice)}"
+            found.warning(self.path, what, "write each mark once")
+
+    def compare(self, found: Diagnosis, training: _Writing) -> None:
+        """Report how this text is written otherwise than the training text."""
+        # a text without accents is in both forms
+        for form in training.forms if len(training.forms) == 1 else ():
+            if form not in self.forms:
+                what = f"this text is not in Unicode {form}, but the training text is"
+                found.warning(self.path, what, f"prepare both in the same way: {_PREPROCESS}")
+        ratio = self.counts.total() / max(1, training.counts.total())
+        odd: dict[str, Counter[str]] = {}
+        for each, count in self.counts.items():
+            kind = _QUOTES if each in "\"'" else _KINDS.get(category(each), _OTHERS)
+            seen = training.counts[each]
+            # any letter that training saw is usual; other characters must not be much rarer there
+            if not seen or (kind != _OTHERS and count > _ODD * seen * ratio):
+                odd.setdefault(kind, Counter())[each] = count
+        for kind, characters in odd.items():
+            what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
+            what += f"; usual there: {_names(training.marks)}" if kind == _MARKS else ""
+            severity: Severity = "note" if kind == _OTHERS else "warning"
+            found.add(severity, self.path, what, "write both texts in the same way")
+        if self.marks:
+            sides = (self.text, training.text), (self.bare, training.bare)
+            what = "training saw {:.1%} of the tokens, and {:.1%} if marks are ignored"
+            found.note(self.path, what.format(*(_share_seen(*pair) for pair in sides)))
+
+
+def _is_mark(character: str) -> bool:
+    return category(character)[0] == "M"
+
+
+def _share_seen(text: str, training: str) -> float:
+    words, seen = (re.split("[ \n]+", each) for each in (text, training))
+    return sum(map(set(seen).__contains__, words)) / len(words)
+
+
+def _names(characters: Counter[str]) -> str:
+    shown = characters.most_common(_EXAMPLES)
+    return ", ".join(f"U+{ord(each):04X} {name(each, '')} ({n:,})" for each, n in shown)
+
+
 # name of a spelling -> its function, and the advice if words are known in this spelling
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),

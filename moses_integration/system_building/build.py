@@ -19,7 +19,6 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.system_building.corpus_preparation import (
     TextSource,
     prepare_corpus,
-    truecase_text,
 )
 from moses_integration.system_building.extraction import (
     AlignedText,
@@ -45,6 +44,7 @@ from moses_integration.system_building.word_alignment import (
     select_links,
 )
 from moses_integration.text.preparation import read_truecaser, write_settings
+from moses_integration.text.tokenising import language_notes
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
@@ -53,6 +53,9 @@ from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 from phrasescore.table.line_assembly import Phrases
 
 _SIDES = ("source", "target")
+# a corpus that loses more pairs was probably prepared wrongly
+_MIN_KEPT = 0.98
+_MANY_LEFT_OUT = "more than 2 % of the sentence pairs were left out; look at the lines named below"
 _LINES_AT_ONCE = 10_000
 
 
@@ -95,9 +98,7 @@ class _Builder:
         settings, folder = self._settings, self._folder
         given = self._inputs.alignment is not None
         texts, alignment = folder.texts, (folder.alignment,)
-        prepared: tuple[Path, ...] = (*texts, *alignment) if given else texts
-        if settings.case == "truecase":
-            prepared += folder.truecase_models
+        prepared = (*texts, *self._truecase_models, *(alignment if given else ()))
         steps: list[FunctionStep] = [
             Step("corpus", self._prepare, self._corpus_settings(), (), prepared)
         ]
@@ -126,6 +127,10 @@ class _Builder:
     @property
     def _tables(self) -> tuple[Path, ...]:
         return self._folder.tables if self._settings.reordering else self._folder.tables[:1]
+
+    @property
+    def _truecase_models(self) -> tuple[Path, ...]:
+        return self._folder.truecase_models if self._settings.case == "truecase" else ()
 
     def _text_settings(self) -> list[dict[str, Any]]:
         """Return the settings that the language model of each further text depends on."""
@@ -175,19 +180,16 @@ class _Builder:
             TextSource(self._inputs.target, settings.text.target),
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
-        done = prepare_corpus(
-            sources, self._folder.texts, max_words, keeps_all=not settings.cleaning
-        )
-        if settings.case == "truecase":
-            for text, model in zip(self._folder.texts, self._folder.truecase_models, strict=True):
-                truecase_text(text, model)
+        texts, models = self._folder.texts, self._truecase_models
+        done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
         report: dict[str, Any] = {
             "pairs_read": done.lines,
             "pairs_kept": len(done.kept),
             "left_out": dict(done.left_out),
             "source_words": done.words[0],
             "target_words": done.words[1],
-            "notes": list(done.notes),
+            "warnings": [_MANY_LEFT_OUT] if len(done.kept) < _MIN_KEPT * done.lines else [],
+            "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
         if alignment is not None:
             links = select_links(read_links(alignment), done.kept, done.lines, alignment)
@@ -242,7 +244,7 @@ class _Builder:
     def _more_text(self, number: int) -> dict[str, Any]:
         """Prepare a text in the same way as the target side, and estimate its language model."""
         target = self._settings.text.target
-        truecase = read_truecaser(self._folder.path, "target") if target.truecase else None
+        truecase = read_truecaser(self._folder.path, "target", target)
         given = TextSource(self._inputs.language_model_texts[number - 1], target, truecase)
         text = self._folder.work / f"text{number}.gz"
         done = prepare_corpus([given], [text], None)

@@ -9,6 +9,7 @@ from typing import Annotated, Literal, get_args
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
     TRUECASE_MODELS,
+    Form,
     SystemText,
     TextSettings,
     TokenizerName,
@@ -156,16 +157,12 @@ class BuildSettings:
     def text(self) -> SystemText:
         """The text settings of both sides; tokenised text and separate characters are escaped."""
         tokenize = self.tokenize is not None
+        lower, truecase = self.case == "lower", self.case == "truecase"
+        form: Form | None = "NFC" if tokenize and self.tokenizer == "unicode" else None
+        escape = tokenize or self.characters
         source, target = (
             TextSettings(
-                language,
-                tokenize,
-                self.case == "lower",
-                tokenize or self.characters,
-                self.characters,
-                self.tokenizer,
-                "NFC" if tokenize and self.tokenizer == "unicode" else None,
-                self.case == "truecase",
+                language, tokenize, lower, escape, self.characters, self.tokenizer, form, truecase
             )
             for language in self.tokenize or (None, None)
         )

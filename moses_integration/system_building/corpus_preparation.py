@@ -22,12 +22,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import MAX_WORDS
 from moses_integration.text.case import Truecaser, learn_case
-from moses_integration.text.preparation import (
-    Preprocessor,
-    TextSettings,
-    decode_line,
-    read_text,
-)
+from moses_integration.text.preparation import Preprocessor, TextSettings, decode_line, read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
@@ -226,6 +221,7 @@ def prepare_corpus(
     sources: Sequence[TextSource],
     outputs: Sequence[Path],
     max_words: int | None,
+    truecase_models: Sequence[Path] = (),
     *,
     keeps_all: bool = False,
 ) -> PreparedText:
@@ -237,6 +233,8 @@ def prepare_corpus(
         max_words: The maximum number of words of a sentence. Pairs with a longer sentence, and
             uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
             out.
+        truecase_models: The files for what is learnt of the case of words, one for each output, if
+            the outputs are to be truecased.
         keeps_all: Whether an empty or far too long sentence is an error.
 
     Raises:
@@ -275,6 +273,8 @@ def prepare_corpus(
                 path=sources[0].path,
                 remedy="write one sentence on each line, or raise --max-sentence-length",
             )
+    for text, model in zip(outputs, truecase_models, strict=False):
+        _truecase_text(text, model)
     # a full stop without a blank before it is normal in a few lines, but most raw lines have one
     is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
@@ -282,7 +282,7 @@ def prepare_corpus(
     return PreparedText(line, np.array(kept, np.int64), left_out, words, notes)
 
 
-def truecase_text(text: Path, model: Path) -> None:
+def _truecase_text(text: Path, model: Path) -> None:
     """Learn the usual case of words from a prepared text, write the model, truecase the text."""
     learnt = learn_case(read_text(text))
     write_atomically(model, "".join(f"{line}\n" for line in learnt).encode("utf-8"))

@@ -31,10 +31,8 @@ from phrasescore.table.phrase_table import Side
 
 SETTINGS_FILE = "text.json"
 TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
-CASE_LOST = (
-    "note: this system is lower-cased, so the case of words is lost; phrasescore build --case "
-    "truecase keeps it"
-)
+CASE_LOST = "note: the system is lower-cased, so case is lost; build --case truecase keeps it"
+Form = Literal["NFC"]
 TokenizerName = Literal["unicode", "moses"]
 TOKENIZERS: tuple[TokenizerName, ...] = get_args(TokenizerName)
 
@@ -95,7 +93,7 @@ class TextSettings:
     escape: bool = True
     characters: bool = False
     tokenizer: TokenizerName = "moses"
-    form: Literal["NFC"] | None = None
+    form: Form | None = None
     truecase: bool = False
 
     def __post_init__(self) -> None:
@@ -151,12 +149,16 @@ def _folder_of(system: str | Path) -> Path:
     return folder if folder.is_dir() else folder.parent
 
 
-def read_truecaser(system: str | Path, side: Side) -> Truecaser:
-    """Read the truecaser of one side of a system.
+def read_truecaser(
+    system: str | Path | None, side: Side, settings: TextSettings
+) -> Truecaser | None:
+    """Read the truecaser of one side of a system, or return ``None`` if the side has none.
 
     Raises:
         InputError: The folder has no such model.
     """
+    if system is None or not settings.truecase:
+        return None
     return Truecaser(read_text(_folder_of(system) / TRUECASE_MODELS[side]))
 
 
@@ -166,20 +168,16 @@ def carry_settings(system: str | Path, folder: str | Path) -> None:
     Raises:
         SettingsError: The folder has the text settings of another system.
     """
-    home, folder = _folder_of(system), Path(folder)
     # the settings come last, because they need the models
     for name in (*TRUECASE_MODELS.values(), SETTINGS_FILE):
-        if not (home / name).is_file():
+        original, copy = _folder_of(system) / name, Path(folder) / name
+        if not original.is_file():
             continue
-        data, copy = (home / name).read_bytes(), folder / name
         if not copy.exists():
-            write_atomically(copy, data)
-        elif copy.read_bytes() != data:
-            raise SettingsError(
-                "this file belongs to another system",
-                path=copy,
-                remedy="delete it, or write the ini to another folder",
-            )
+            write_atomically(copy, original.read_bytes())
+        elif copy.read_bytes() != original.read_bytes():
+            remedy = "delete it, or write the ini to another folder"
+            raise SettingsError("this file belongs to another system", path=copy, remedy=remedy)
 
 
 def escape(text: str) -> str:

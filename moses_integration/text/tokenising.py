@@ -17,13 +17,11 @@ import functools
 import itertools
 import re
 import unicodedata
-from typing import NamedTuple
+from collections.abc import Iterable
 
 from phrasescore.errors import SettingsError
 
-# control characters that are spaces for Python but not for Perl: Moses deletes them
-_SEPARATOR_JUNK = re.compile("[\x1c-\x1f]")
-# the other control characters that Moses deletes
+# control characters that Moses deletes; some are spaces for Python, but not for Perl
 _JUNK = re.compile("[\0-\x08\x0e-\x1f]")
 # spaces that are part of a token for Moses's decoder, but not for sacremoses's detokeniser
 _SPACES_IN_TOKENS = "".join(
@@ -39,60 +37,37 @@ _CHARACTERS = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x20000), *range(
 _LETTER = "\u05d0"
 
 
-class _Clusters(NamedTuple):
-    """Patterns of a character with its marks.
-
-    Attributes:
-        special: Marks, joiners and modifier letters.
-        stray: Marks after a blank, and the blank.
-        cluster: A character with what belongs to it; the only group that matches is the character.
-        unknown: Maps letters and digits that sacremoses takes for symbols to a letter.
-    """
-
-    special: frozenset[str]
-    stray: re.Pattern[str]
-    cluster: re.Pattern[str]
-    unknown: dict[int, str]
-
-
 @functools.cache
-def _clusters() -> _Clusters:
+def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[int, str]]:
+    """Return what the tokeniser must know of characters and their marks.
+
+    Returns:
+        Marks, joiners and modifier letters; a pattern of marks after a blank; a pattern of a
+        character with what belongs to it, whose only group that matches is the character; and a map
+        from letters and digits that sacremoses takes for symbols to a letter.
+    """
     from sacremoses import MosesTokenizer
 
     category = unicodedata.category
     marks = "".join(each for each in _CHARACTERS if category(each)[0] == "M") + _JOINERS
     modifiers = "".join(each for each in _CHARACTERS if category(each) == "Lm")
-    known = set(MosesTokenizer.IsAlnum)
-    unknown = {
-        ord(each): _LETTER
-        for each in _CHARACTERS
-        # scripts in wide characters have no blanks: sacremoses has its own rules for them
-        if (each.isalpha() or each.isdecimal())
-        and each not in known
-        and unicodedata.east_asian_width(each) != "W"
-    }
-    special = frozenset(marks + modifiers)
+    special, known = frozenset(marks + modifiers), set(MosesTokenizer.IsAlnum)
+    letters = (each for each in _CHARACTERS if each.isalpha() or each.isdecimal())
+    # scripts in wide characters have no blanks: sacremoses has its own rules for them
+    narrow = (each for each in letters if unicodedata.east_asian_width(each) != "W")
+    unknown = {ord(each): _LETTER for each in narrow if each not in known}
     marks, modifiers = _ranges(marks), _ranges(modifiers)
-    more = rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])+"
-    return _Clusters(
-        special,
-        re.compile(rf"(?<=\S)(\s+)([{marks}]+)"),
-        re.compile(
-            rf"\A[{marks}]+(\S)[{marks}{modifiers}]*|([^\W_])[{marks}{modifiers}]+|(\S){more}"
-        ),
-        unknown,
-    )
+    stray = re.compile(rf"(?<=\S)(\s+)([{marks}]+)")
+    all_marks, picture = f"[{marks}{modifiers}]", rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])"
+    cluster = re.compile(rf"\A[{marks}]+(\S){all_marks}*|([^\W_]){all_marks}+|(\S){picture}+")
+    return special, stray, cluster, unknown
 
 
 def _ranges(characters: str) -> str:
     """Return characters as ranges of a regular expression, which are faster than a list."""
-    runs: list[list[str]] = []
-    for each in sorted(characters):
-        if runs and ord(each) == ord(runs[-1][-1]) + 1:
-            runs[-1].append(each)
-        else:
-            runs.append([each])
-    return "".join(f"{run[0]}-{run[-1]}" for run in runs)
+    runs = itertools.groupby(enumerate(characters), lambda each: ord(each[1]) - each[0])
+    spans = ([character for _, character in run] for _, run in runs)
+    return "".join(f"{span[0]}-{span[-1]}" for span in spans)
 
 
 class Tokenizer:
@@ -111,30 +86,29 @@ class Tokenizer:
         self._keeps_words = keeps_words
         if keeps_words:
             # abbreviations are compared without marks, too
-            cluster = _clusters().cluster
+            _, _, cluster, _ = _clusters()
             for name in ("NONBREAKING_PREFIXES", "NUMERIC_ONLY_PREFIXES"):
                 prefixes = getattr(self._tokenizer, name)
                 setattr(self._tokenizer, name, [cluster.sub(_alone, each) for each in prefixes])
 
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
-        if not self._keeps_words:
-            return self._cut(_SEPARATOR_JUNK.sub("", line))
-        patterns = _clusters()
         line = _JUNK.sub("", line).strip()
+        if not self._keeps_words:
+            return self._cut(line)
+        special, stray, cluster, unknown = _clusters()
         pieces: list[str] = []
         bare, end = "", 0
-        if not patterns.special.isdisjoint(line):
+        if not special.isdisjoint(line):
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
-            line = patterns.stray.sub(r"\2\1", line)
-            for match in patterns.cluster.finditer(line):
-                between = line[end : match.start()]
-                bare += between + _alone(match)
-                pieces += [*between, match[0]]
+            line = stray.sub(r"\2\1", line)
+            for match in cluster.finditer(line):
+                bare += line[end : match.start()] + _alone(match)
+                pieces += [*line[end : match.start()], match[0]]
                 end = match.end()
         pieces += line[end:]
         # sacremoses writes MULTI into the text and removes it again
-        bare = (bare + line[end:]).translate(patterns.unknown).replace("MULTI", "MULTE")
+        bare = (bare + line[end:]).translate(unknown).replace("MULTI", "MULTE")
         rest = (piece for piece in pieces if not piece.isspace())
         return ["".join(itertools.islice(rest, len(token))) for token in self._cut(bare)]
 
@@ -185,11 +159,13 @@ def _stand_ins(tokens: list[str]) -> dict[int, int]:
     return {ord(space): next(free) for space in spaces}
 
 
-def has_rules(language: str) -> bool:
-    """Return whether the tokeniser has a list of abbreviations, or other rules, for a language."""
+def language_notes(languages: Iterable[str]) -> list[str]:
+    """Return a note for each language for which the tokeniser has no rules."""
     from sacremoses.corpus import NonbreakingPrefixes
 
-    return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
+    known = {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
+    note = "the tokeniser has no rules for {}: it takes English abbreviations, cuts at apostrophes"
+    return [note.format(each) for each in languages if each not in known]
 
 
 def check_language(language: str | None) -> str:

@@ -32,11 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.nbest.format import read_nbest_lists
-from moses_integration.text.preparation import (
-    Postprocessor,
-    Preprocessor,
-    read_settings,
-)
+from moses_integration.text.preparation import Postprocessor, Preprocessor, read_settings
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError

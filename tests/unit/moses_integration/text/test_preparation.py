@@ -214,7 +214,9 @@ def test_settings_are_carried_to_another_ini(tmp_path: Path) -> None:
         carry_settings(system / "moses.ini", other)
     carry_settings(system / "moses.ini", system)
     assert read_settings(other / "moses.ini") == read_settings(system)
-    assert read_truecaser(other, "target")(["TARGET"]) == ["target"]
+    truecase = read_truecaser(other, "target", TextSettings("fr", truecase=True))
+    assert truecase is not None
+    assert truecase(["TARGET"]) == ["target"]
     write_settings(system, SystemText(TextSettings("en"), TextSettings("fr")))
     with pytest.raises(SettingsError, match="belongs to another system"):
         carry_settings(system / "moses.ini", other)

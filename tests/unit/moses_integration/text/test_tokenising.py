@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.text.preparation import Postprocessor, Preprocessor, TextSettings
-from moses_integration.text.tokenising import Detokenizer, Tokenizer, has_rules
+from moses_integration.text.tokenising import Detokenizer, Tokenizer, language_notes
 
 LANGUAGES = ["en", "fr", "de", "cs", "hau", "yor", "id", "hi", "th", "ar", "vi", "zh", "ja"]
 YORUBA = "\u00ccf\u1ecd\u0300r\u1ecd\u0300w\u1ecd\u0301r\u1ecd\u0300"
@@ -54,12 +54,10 @@ def test_abbreviations_with_marks_are_recognised() -> None:
     assert Tokenizer("hi", keeps_words=False)("डॉ. राम")[0] == "डॉ."
 
 
-def test_language_rules_are_known() -> None:
-    """Languages with a list of abbreviations have rules; others are treated like English."""
-    assert has_rules("ta")
-    assert has_rules("ja")
-    assert not has_rules("yo")
-    assert not has_rules("english")
+def test_languages_without_rules_are_named() -> None:
+    """A language without a list of abbreviations gets a note on what is used instead."""
+    (note,) = language_notes(["ta", "ja", "yo", "en"])
+    assert "no rules for yo: it takes English abbreviations" in note
 
 
 # characters of every script: letters, marks, digits, punctuation, symbols, blanks, joiners

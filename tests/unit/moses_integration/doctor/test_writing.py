@@ -1,0 +1,72 @@
+"""A text that is written otherwise than the training text is noticed, in every script."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.doctor.findings import Diagnosis
+from moses_integration.doctor.texts import Text, check_writing
+
+DOT_BELOW, LINE_BELOW = "\u0323", "\u0329"
+# 40 words of Yoruba in NFC, with letters that have no composed form
+TRAINING = "\u1ecdj\u1ecd\u0301 \u1eb9ni k\u00ed n\u00ed 12 \u2018a\u2019\n" * 40
+
+
+def findings(training: str, text: str) -> list[tuple[str, str]]:
+    found = Diagnosis()
+    files = (
+        Text(name, tuple(content.encode().split(b"\n")), True)
+        for name, content in (("training", training), ("text", text))
+    )
+    check_writing(found, next(files), list(files))
+    return [(finding.where, finding.what) for finding in found.findings]
+
+
+def test_equal_writing_has_no_warning() -> None:
+    """The only finding is a note on the words that training saw."""
+    ((where, what),) = findings(TRAINING, TRAINING)
+    assert where == "text"
+    assert what == "training saw 100.0% of the tokens, and 100.0% if marks are ignored"
+    assert findings("a b\n", "a b\n") == []
+
+
+@pytest.mark.parametrize(
+    ("training", "text", "where", "what"),
+    [
+        (TRAINING, f"o{DOT_BELOW}j", "text", "not in Unicode NFC, but the training text is"),
+        (f"o{DOT_BELOW}j", "\u1ecdj", "text", "not in Unicode NFD, but the training text is"),
+        (TRAINING, f"\u1ecd{DOT_BELOW}j", "text",
+         "stand twice on a letter: U+0323 COMBINING DOT BELOW (1)"),
+        (TRAINING + f"\u1ecd{DOT_BELOW}", "\u1ecd", "training", "stand twice on a letter"),
+        (TRAINING, f"o{LINE_BELOW}j n\u00ed", "text",
+         "never or far less often: U+0329 COMBINING VERTICAL LINE BELOW (1); usual there: U+0301"),
+        (TRAINING, "n\u00ed \u0661\u0662", "text", "digits that training has never"),
+        (TRAINING, "n\u00ed &quot;a&quot;", "text",
+         "quotes that training has never or far less often: U+0022 QUOTATION MARK (2)"),
+        (TRAINING + "\u201ca\u201d", "\u201ca\u201d n\u00ed", "text", "quotes that training has"),
+        (TRAINING, "n\u00ed \u0436", "text", "characters that training has never"),
+        (TRAINING, f"o{LINE_BELOW}j{LINE_BELOW} k\u00ed n\u00ec", "text",
+         "training saw 33.3% of the tokens, and 66.7% if marks are ignored"),
+    ],
+)  # fmt: skip
+def test_other_writing_is_named(training: str, text: str, where: str, what: str) -> None:
+    """Form, doubled marks, other marks, digits, quotes and characters are named with the text."""
+    assert any(place == where and what in said for place, said in findings(training, text))
+
+
+def test_a_built_system_is_compared_with_its_corpus(tmp_path: Path) -> None:
+    """The corpus that ``build`` leaves beside the ini is the training text."""
+    from moses_integration.doctor.examination import examine
+
+    (tmp_path / "moses.ini").write_text("[feature]\nUnknownWordPenalty\n[weight]\n")
+    for name in ("corpus.source.gz", "corpus.target.gz"):
+        (tmp_path / name).write_text(TRAINING)
+    (tmp_path / "dev").write_text("\u0436 n\u00ed\n")
+    found = examine(str(tmp_path / "moses.ini"), str(tmp_path / "dev"), [str(tmp_path / "dev")])
+    named = [each.what for each in found.findings if "has never" in each.what]
+    assert [Path(what.split()[2]).name for what in named] == [
+        "corpus.source.gz",
+        "corpus.target.gz",
+    ]
