@@ -79,6 +79,30 @@ def test_further_text_of_words(
     assert done.stderr.count(b"(done before)") == 3
 
 
+def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Marks stay with their letters, words get their usual case, and lost pairs are reported."""
+    (tmp_path / "en").write_text("The dog.\nSee the dog!\n\nA dog\n")
+    (tmp_path / "yo").write_text(
+        "Aj\u00e1 fo\u0323\u0300.\nWo aj\u00e1!\nx\nw\u1ecd\u0301n aj\u00e1\n"
+    )
+    (tmp_path / "links").write_text("0-0 1-1 2-2\n0-0 1-1\n\n0-0 1-1\n")
+    (tmp_path / "more").write_text("Aj\u00e1 r\u1ecd \u0300wa.\n")
+    command = ("build", "en", "yo", "system", "--alignment", "links", "--tokenize", "en", "yo")
+    done = phrasescore(*command, "--language-model-text", "more", "--case", "truecase")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stderr.decode()
+    assert "1 left out (1 empty)" in said
+    assert "warning: more than 2 % of the sentence pairs were left out" in said
+    assert "note: the tokeniser has no rules for yo" in said
+    texts = [gzip.decompress((tmp_path / "system" / f"corpus.{side}.gz").read_bytes()).decode()
+             for side in ("source", "target")]  # fmt: skip
+    assert texts[0] == "The dog .\nSee the dog !\nA dog\n".replace("The", "the")
+    assert texts[1] == "aj\u00e1 f\u1ecd\u0300 .\nWo aj\u00e1 !\nw\u1ecd\u0301n aj\u00e1\n"
+    arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes()).decode()
+    assert "\taj\u00e1" in arpa
+    assert "\tr\u1ecd\u0300" in arpa
+
+
 FAILURES = [
     # (fault, files by name, options, exit code, message)
     ("a missing file", {"en": None}, (), 3, "en: no such file"),

@@ -41,7 +41,7 @@ def test_equal_writing_has_no_warning() -> None:
          "stand twice on a letter: U+0323 COMBINING DOT BELOW (1)"),
         (TRAINING + f"\u1ecd{DOT_BELOW}", "\u1ecd", "training", "stand twice on a letter"),
         (TRAINING, f"o{LINE_BELOW}j n\u00ed", "text",
-         "never or far less often: U+0329 COMBINING VERTICAL LINE BELOW (1); usual there: U+0301"),
+         "never or far less often: U+0329 COMBINING VERTICAL LINE BELOW (1); usual there: U+0323"),
         (TRAINING, "n\u00ed \u0661\u0662", "text", "digits that training has never"),
         (TRAINING, "n\u00ed &quot;a&quot;", "text",
          "quotes that training has never or far less often: U+0022 QUOTATION MARK (2)"),
@@ -66,7 +66,5 @@ def test_a_built_system_is_compared_with_its_corpus(tmp_path: Path) -> None:
     (tmp_path / "dev").write_text("\u0436 n\u00ed\n")
     found = examine(str(tmp_path / "moses.ini"), str(tmp_path / "dev"), [str(tmp_path / "dev")])
     named = [each.what for each in found.findings if "has never" in each.what]
-    assert [Path(what.split()[2]).name for what in named] == [
-        "corpus.source.gz",
-        "corpus.target.gz",
-    ]
+    assert "corpus.source" in named[0]
+    assert "corpus.target" in named[1]

@@ -138,7 +138,7 @@ def test_from_raw_text(tmp_path: Path) -> None:
     for name, words in (("en", nouns), ("fr", nouns.values())):
         lines = [f"The {w}." if name == "en" else f"La {w}." for w in words] * 20
         (tmp_path / name).write_text("".join(line + "\n" for line in lines))
-    languages = {"tokenize": ("en", "fr"), "lowercase": True}
+    languages = {"tokenize": ("en", "fr"), "case": "lower"}
     steps = build(tmp_path / "s", BuildInputs(tmp_path / "en", tmp_path / "fr"), **languages)
     assert "alignment" in steps
     assert b"the dog . ||| la chien . ||| 1 " in unzipped(tmp_path / "s" / "phrase-table.gz")

@@ -36,7 +36,7 @@ def test_settings_that_make_no_sense(settings: dict[str, object], problem: str) 
 
 def test_text_settings() -> None:
     """Only tokenised text is escaped."""
-    assert BuildSettings(tokenize=("en", "fr"), lowercase=True).text.target == TextSettings(
+    assert BuildSettings(tokenize=("en", "fr"), case="lower").text.target == TextSettings(
         "fr", tokenize=True, lowercase=True, escape=True, tokenizer="unicode", form="NFC"
     )
     assert BuildSettings().text.source == TextSettings(

@@ -68,6 +68,19 @@ def test_tokenised(tmp_path: Path) -> None:
     ]
 
 
+def test_truecased(tmp_path: Path) -> None:
+    """First words get the case that the kept pairs show; the model is written beside the text."""
+    names = ("en", "fr")
+    for name in names:
+        (tmp_path / name).write_text("The dog and the cat .\nDog .\n\nA Cat\n")
+    sources = [TextSource(tmp_path / name, TextSettings(name, tokenize=False)) for name in names]
+    outputs = [tmp_path / f"out.{name}.gz" for name in names]
+    models = [tmp_path / f"model.{name}" for name in names]
+    prepare_corpus(sources, outputs, 80, models)
+    assert written(tmp_path) == [b"the dog and the cat .\ndog .\nA Cat\n"] * 2
+    assert models[0].read_text().split("\n")[:2] == ["dog (1/1)", "and (1/1)"]
+
+
 @pytest.mark.parametrize(
     ("source", "target", "where"),
     [
