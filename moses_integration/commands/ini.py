@@ -16,6 +16,7 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.journal import keeps_work
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -37,7 +38,7 @@ class NewIniOptions(Options):
         from moses_integration.ini.problems import problems
         from moses_integration.text.preparation import carry_settings
 
-        if self.output != STANDARD_STREAM:
+        if keeps_work(self.output):
             carry_settings(self.ini, Path(self.output).parent)
         write_atomically(self.output, after.to_bytes())
         for line in said:

@@ -246,9 +246,8 @@ class Decoder:
             raise TypeError("expected a list of strings")
         check_whole_number("threads", threads, 1, 256)
         raw = RawText.from_lines((line.replace("\n", " ") for line in lines), self.system.ini)
-        found = self._decoded(raw.sentences, None, threads)
-        text = b"".join(map(raw.finished, found)).decode("utf-8")
-        return text.split("\n")[:-1]
+        found = map(raw.finished, self._decoded(raw.sentences, None, threads))
+        return b"".join(found).decode("utf-8").split("\n")[:-1]
 
     def _decoded(
         self, words: Sequence[Words], nbest: NBestSettings | None, threads: int

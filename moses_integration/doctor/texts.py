@@ -180,8 +180,7 @@ class _Writing:
         """Report marks that stand twice on a letter."""
         twice = Counter(each[1] for each in re.finditer(r"(\W)\1", self.apart) if _is_mark(each[1]))
         if twice:
-            what = f"marks that stand twice on a letter: {_names(twice)}"
-            found.warning(self.path, what, "write each mark once")
+            found.warning(self.path, f"marks written twice: {_names(twice)}", "write them once")
 
     def compare(self, found: Diagnosis, training: _Writing) -> None:
         """Report how this text is written otherwise than the training text."""

@@ -16,8 +16,8 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-import unicodedata
 from collections.abc import Iterable
+from unicodedata import category, east_asian_width
 
 from phrasescore.errors import SettingsError
 
@@ -48,13 +48,12 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     """
     from sacremoses import MosesTokenizer
 
-    category = unicodedata.category
     marks = "".join(each for each in _CHARACTERS if category(each)[0] == "M") + _JOINERS
     modifiers = "".join(each for each in _CHARACTERS if category(each) == "Lm")
     special, known = frozenset(marks + modifiers), set(MosesTokenizer.IsAlnum)
     letters = (each for each in _CHARACTERS if each.isalpha() or each.isdecimal())
     # scripts in wide characters have no blanks: sacremoses has its own rules for them
-    narrow = (each for each in letters if unicodedata.east_asian_width(each) != "W")
+    narrow = (each for each in letters if east_asian_width(each) != "W")
     unknown = {ord(each): _LETTER for each in narrow if each not in known}
     marks, modifiers = _ranges(marks), _ranges(modifiers)
     stray = re.compile(rf"(?<=\S)(\s+)([{marks}]+)")
