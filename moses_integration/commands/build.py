@@ -75,10 +75,11 @@ class BuildOptions(Options):
     characters: bool = flag(
         "Make every character a word, e.g. to normalise spelling; no phrase is reordered."
     )
-    case: Case | None = option(
+    case: Case = option(
         CASES,
         "truecase gives the first word of a sentence its usual case, as Moses's truecaser does; "
-        "lower loses case for good.  [default: truecase with --tokenize, else keep]",
+        "lower loses case for good.",
+        default=BuildSettings.case,
     )
     lowercase: bool = flag("The same as --case lower.", excludes=("case",))
     alignment: Path | None = option(
@@ -150,10 +151,9 @@ def build(options: BuildOptions) -> None:
     threads = options.threads or usable_cores()
     named = {name: getattr(options, name) for name in CHARACTER_DEFAULTS}
     defaults = CHARACTER_DEFAULTS if options.characters else vars(BuildSettings)
-    case: Case = "truecase" if options.tokenize else "keep"
     settings = options.settings(
         BuildSettings,
-        case="lower" if options.lowercase else options.case or case,
+        case="lower" if options.lowercase else options.case,
         cleaning=not options.no_cleaning,
         reordering=not (options.no_reordering or options.characters),
         threads=threads,

@@ -59,11 +59,14 @@ def test_a_wrong_setting_is_found_first(
 
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """MERT finds better weights with the embedded decoder; only weights change in the tuned ini."""
+    (toy.ini.parent / "text.json").write_text("{}")
     done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")
     assert done.returncode == 0, done.stderr.decode()
     for content in (done.stdout, (tmp_path / "result.json").read_bytes()):
         assert json.loads(content) == json.loads((tmp_path / "tuned/weights.json").read_bytes())
     assert b"the tuned system is tuned/moses.ini" in done.stderr
+    for folder in ("tuned", "tuned/filtered"):  # how text is prepared is known beside every ini
+        assert (tmp_path / folder / "text.json").read_text() == "{}"
     found = weights_of(tmp_path / "tuned")
     curve = json.loads((tmp_path / "tuned/result.json").read_text())["curve"]
     # people read scores from 0 to 100
