@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import unicodedata
@@ -83,6 +84,22 @@ def test_an_attention_model_chooses_among_the_forms(
     done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 2
+
+
+def test_a_normaliser_from_someone_else(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Its folder never becomes the current folder, and a pipe in it is not waited for."""
+    assert train(phrasescore).returncode == 0
+    (tmp_path / "n" / ".numba_config.yaml").write_text("cache_dir: stolen\n")
+    apply = "normalise", "apply", "n", "-"
+    assert phrasescore(*apply, stdin=b"hovse\n").stdout == b"house\n"
+    for name in ("normaliser.json", "memory.tsv", "tuned/moses.ini", "system/phrase-table.gz"):
+        path = tmp_path / "n" / name
+        path.rename(tmp_path / "kept")
+        os.mkfifo(path)
+        done = phrasescore(*apply, stdin=b"aabbccdd\n")
+        assert done.returncode in (2, 3), done.stderr
+        assert b"pipe" in done.stderr
+        (tmp_path / "kept").rename(path)
 
 
 def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:
