@@ -16,7 +16,7 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -137,6 +137,13 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
     return scores
 
 
+def line_end_notes(texts: Mapping[str, Sequence[str | bytes]]) -> Iterator[str]:
+    """Yield a warning for each text, by its path, whose lines have the line ends of Windows."""
+    for path, lines in texts.items():
+        if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:
+            yield f"{path}: lines end in CR LF; the CR counts as part of the last word"
+
+
 class CandidateStatistics:
     """The references of a text, prepared to compute the statistics of candidates.
 
@@ -144,7 +151,12 @@ class CandidateStatistics:
         references: The words of the references, for BLEU.
         lines: The R references of S lines each, for the other metrics.
         metrics: The metrics to compute statistics for.
+
+    Attributes:
+        notes: Warnings about the references, for the user.
     """
+
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -173,8 +185,11 @@ class CandidateStatistics:
         Raises:
             CorpusError: The files differ in their number of lines.
         """
-        references = References.read(paths, length=length)
-        return cls(references, (list(read_lines(path)) for path in paths), objective.metrics)
+        lines = [list(read_lines(path)) for path in paths]
+        references = References(lines, length=length, names=paths)
+        found = cls(references, lines, objective.metrics)
+        found.notes = tuple(line_end_notes(dict(zip(map(str, paths), lines, strict=True))))
+        return found
 
     @property
     def needs_words(self) -> bool:
