@@ -17,6 +17,7 @@ from moses_integration.ini.feature_kinds import (
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
+    check_factors,
 )
 from moses_integration.ini.feature_weights import (
     boolean_option,
@@ -259,10 +260,10 @@ def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
 
 
 def refuse_in_moses(ini: MosesIni) -> None:
-    """Refuse an ini for real Moses if it has a feature that only this project knows.
+    """Refuse an ini that real Moses would refuse, or read without an error and misunderstand.
 
     Raises:
-        IniError: The ini has such a feature; the error names it.
+        IniError: A feature is known to this project only, or lacks its factors; the error names it.
     """
     for line in own_features(ini):
         raise ini.error(
@@ -271,6 +272,11 @@ def refuse_in_moses(ini: MosesIni) -> None:
             remedy=f"remove it (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
         )
+    for line in ini.features:
+        try:
+            check_factors(line)
+        except IniError as error:
+            raise error.at(ini.path, line.line) from None
 
 
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
@@ -327,6 +333,11 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
         raise ini.error(f"{line.name} {why}", line=line.line, remedy=remedy)
 
 
+# Sections with which Moses marks the phrases of every translation, to be set to false. Moses only
+# asks whether they have a value, whatever it is, so that value is deleted.
+MARKS_OFF = (("report-segmentation", "false"), ("report-segmentation-enriched", "false"))
+
+
 def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     r"""Return the ini with settings added or changed.
 
@@ -341,6 +352,8 @@ def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIn
 
     >>> with_sections(MosesIni.parse(b"[stack]\n100\n"), [("stack", "50")]).lines
     ('[stack]', '50', '')
+    >>> with_sections(MosesIni.parse(b"[report-segmentation]\n1\n"), MARKS_OFF).lines
+    ('[report-segmentation]', '')
     """
     for name, value in sections:
         if name not in SECTIONS:
@@ -349,7 +362,9 @@ def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIn
             raise SettingsError(
                 f"[{name}] cannot be set to {value!r} by an option", remedy="edit the moses.ini"
             )
-        if ini.values(name):
+        if (name, value) in MARKS_OFF:
+            ini = ini.without_lines([line for line, _ in ini.value_lines(name)])
+        elif ini.values(name):
             ini = ini.with_value(name, 0, value)
         else:
             ini = ini.with_added_value(name, value)

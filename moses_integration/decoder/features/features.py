@@ -14,6 +14,7 @@ from typing import TypeVar
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import neural_options
+from moses_integration.ini.feature_kinds import check_factors
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import section_problems
@@ -358,5 +359,6 @@ def _check_feature(line: FeatureLine) -> None:
                 f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0",
                 remedy="decode with Moses",
             )
+    check_factors(line)
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
         raise IniError(f"{line.name} has no path", remedy="add path=FILE to the line")

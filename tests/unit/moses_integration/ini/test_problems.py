@@ -38,13 +38,16 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
 def test_a_sound_ini_has_no_problems() -> None:
     """Moses finds reordering tables with .gz and compact tables with their ending."""
     data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
-    data += b"PhraseDictionaryCompact num-features=1 path=cpt\n"
+    data += b"PhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
     assert found(data) == []
 
 
 @pytest.mark.parametrize(
     ("data", "problem"),
     [
+        (b"[feature]\nPhraseDictionaryCompact name=T num-features=1 input-factor=0 path=cpt\n",
+         "x.ini:4: T needs input-factor=0 and output-factor=0. Add them to its line; without them, "
+         "Moses looks up nothing in the table."),
         (b"[dl]\n6\n", "x.ini:4: Moses ignores [dl], which is the short name of a switch. "
          "Write [distortion-limit]."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
