@@ -172,7 +172,11 @@ class _Builder:
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
         done = prepare_corpus(
-            sources, self._folder.texts, max_words, keeps_all=not settings.cleaning
+            sources,
+            self._folder.texts,
+            max_words,
+            keeps_all=not settings.cleaning,
+            aligned=alignment is not None,
         )
         report: dict[str, Any] = {
             "pairs_read": done.lines,

@@ -115,3 +115,24 @@ def test_nothing_left(tmp_path: Path, source: bytes, problem: str, remedy: str) 
         prepare(tmp_path, source, b"x\n\n")
     assert remedy in str(caught.value)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr"]
+
+
+def test_only_spaces_and_tabs_separate_words(tmp_path: Path) -> None:
+    """As in Moses, a form feed and a vertical tab are part of a word."""
+    done = prepare(tmp_path, b" a\x0cb\tc\x0bd \r\n", b"x y\n")
+    assert list(done.words) == [2, 2]
+
+
+def test_an_alignment_of_other_words_is_refused(tmp_path: Path) -> None:
+    """Tokenising may not change the number of words that are aligned already."""
+    sources = []
+    for name, text in (("en", "one two\nthe man.\n"), ("fr", "un deux\nle monsieur .\n")):
+        (tmp_path / name).write_text(text)
+        settings = TextSettings(name, tokenize=True, escape=True)
+        sources.append(TextSource(tmp_path / name, settings))
+    outputs = tmp_path / "1", tmp_path / "2"
+    assert prepare_corpus(sources, outputs, None).lines == 2
+    with pytest.raises(CorpusError, match="en:2: the words of this line become 3, so the given"):
+        prepare_corpus(sources, outputs, None, aligned=True)
+    (tmp_path / "en").write_text("one two\nthe man .\n")
+    assert prepare_corpus(sources, outputs, None, aligned=True).lines == 2
