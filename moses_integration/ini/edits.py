@@ -6,7 +6,7 @@ Each edit returns a new ini that differs from the old ini no more than the edit 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -17,7 +17,6 @@ from moses_integration.ini.feature_kinds import (
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
-    check_factors,
 )
 from moses_integration.ini.feature_weights import (
     boolean_option,
@@ -259,6 +258,19 @@ def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
     return tuple(line for line in ini.features if line.kind in OWN_KINDS)
 
 
+def factor_problems(ini: MosesIni) -> Iterator[IniError]:
+    """Yield an error for each phrase table without the factors that Moses looks phrases up by.
+
+    Moses then looks phrases up by no factor and copies the words of the input, or crashes.
+    """
+    for line in ini.features:
+        is_table = line.kind in {"PhraseDictionaryMemory", *BINARISERS}
+        if is_table and not {"input-factor", "output-factor"} <= line.options.keys():
+            problem = f"{line.name} needs input-factor=0 and output-factor=0"
+            remedy = "add them to its line; without them, Moses looks up nothing in the table"
+            yield ini.error(problem, line=line.line, remedy=remedy)
+
+
 def refuse_in_moses(ini: MosesIni) -> None:
     """Refuse an ini that real Moses would refuse, or read without an error and misunderstand.
 
@@ -272,11 +284,8 @@ def refuse_in_moses(ini: MosesIni) -> None:
             remedy=f"remove it (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
         )
-    for line in ini.features:
-        try:
-            check_factors(line)
-        except IniError as error:
-            raise error.at(ini.path, line.line) from None
+    for problem in factor_problems(ini):
+        raise problem
 
 
 def without_feature(ini: MosesIni, name: str) -> MosesIni:

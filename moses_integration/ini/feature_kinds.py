@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from moses_integration.ini.moses_ini import FeatureLine
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
@@ -52,7 +51,6 @@ BINARISERS = {
     "PhraseDictionaryOnDisk": "CreateOnDiskPt 1 1 {} 20 2 TABLE FOLDER",
     "ProbingPT": "CreateProbingPT --num-scores {} --input-pt TABLE --output-dir FOLDER",
 }
-_LOOKED_UP_BY_FACTORS = frozenset(["PhraseDictionaryMemory", *BINARISERS])
 _LANGUAGE_MODEL_KINDS = """
 KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
 OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel
@@ -150,19 +148,3 @@ def _reordering_count(options: Mapping[str, str]) -> int:
         )
     each = 1 if "collapseff" in parts else counts[-1]
     return 2 * each if "bidirectional" in parts else each
-
-
-def check_factors(line: FeatureLine) -> None:
-    """Refuse a phrase table without the options that tell Moses which factors to look up.
-
-    Moses then looks phrases up by no factor and copies words, or crashes.
-
-    Raises:
-        IniError: An option is missing. The caller adds the file and line.
-    """
-    needed = {"input-factor", "output-factor"}
-    if line.kind in _LOOKED_UP_BY_FACTORS and not needed <= line.options.keys():
-        raise IniError(
-            f"{line.name} needs input-factor=0 and output-factor=0",
-            remedy="add them to its line; without them, Moses looks up nothing in the table",
-        )

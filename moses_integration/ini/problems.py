@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from moses_integration.ini.edits import TUNABLE_NAME, own_features
-from moses_integration.ini.feature_kinds import check_factors
+from moses_integration.ini.edits import TUNABLE_NAME, factor_problems, own_features
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_binary_file, find_model_file, named_paths
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -40,6 +39,8 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
         yield "error", error
+    for error in factor_problems(ini):
+        yield "error", error
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
         remedy = f"remove {line.name} with phrasescore ini remove-feature"
@@ -49,10 +50,6 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
             problem = f"mert-moses.pl does not tune a feature called {line.name}"
             remedy = "name it with letters and digits only, a letter first: name=..."
             yield "error", ini.error(problem, line=line.line, remedy=remedy)
-        try:
-            check_factors(line)
-        except IniError as error:
-            yield "error", error.at(ini.path, line.line)
     for line, _, path in named_paths(ini):
         if missing := _missing_file(ini, line, path):
             yield "error", missing

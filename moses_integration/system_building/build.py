@@ -167,16 +167,12 @@ class _Builder:
     def _prepare(self) -> dict[str, Any]:
         settings, alignment = self._settings, self._inputs.alignment
         sources = (
-            TextSource(self._inputs.source, settings.text.source),
-            TextSource(self._inputs.target, settings.text.target),
+            TextSource(self._inputs.source, settings.text.source, alignment is not None),
+            TextSource(self._inputs.target, settings.text.target, alignment is not None),
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
         done = prepare_corpus(
-            sources,
-            self._folder.texts,
-            max_words,
-            keeps_all=not settings.cleaning,
-            aligned=alignment is not None,
+            sources, self._folder.texts, max_words, keeps_all=not settings.cleaning
         )
         report: dict[str, Any] = {
             "pairs_read": done.lines,

@@ -170,10 +170,12 @@ class TextSource:
     Args:
         path: The file, plain or gzip.
         settings: The text settings.
+        aligned: Whether a word alignment is given, so that the number of words must stay.
     """
 
     path: str | Path
     settings: TextSettings
+    aligned: bool = False
 
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
@@ -181,21 +183,13 @@ class TextSource:
         changes = self.settings.tokenize or self.settings.lowercase or self.settings.characters
         return Preprocessor(self.settings) if changes else None
 
-    def words(
-        self, lines: list[bytes], first: int, notes: Notes, *, aligned: bool = False
-    ) -> list[list[bytes]]:
+    def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
         """Prepare, check and split lines; ``first`` is the first 1-based line number.
-
-        Args:
-            lines: The lines.
-            first: The 1-based line number of the first line.
-            notes: Receives the counts of suspicious lines.
-            aligned: Whether the words are aligned already, so that their number must stay.
 
         Raises:
             CorpusError: A line cannot be used.
         """
-        given = [_words(line) for line in lines] if aligned else []
+        given = list(map(_words, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
             prepared = []
             for number, line in enumerate(lines, first):
@@ -205,23 +199,21 @@ class TextSource:
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
-        words = [_words(line) for line in lines]
+        words = list(map(_words, lines))
         for number, (before, after) in enumerate(zip(given, words, strict=False), first):
             if len(before) != len(after):
                 raise CorpusError(
-                    f"the words of this line become {len(after)}, so the given word alignment of "
-                    f"{len(before)} does not fit",
+                    f"an alignment of {len(before)} words is given, but they become {len(after)}",
                     path=self.path,
                     line=number,
-                    remedy="prepare both texts with phrasescore preprocess, align the prepared "
-                    "texts, and build from them without --tokenize and --characters",
+                    remedy="run phrasescore preprocess, align its output, and build from that "
+                    "without --tokenize or --characters",
                 )
         return words
 
 
 def _words(line: bytes) -> list[bytes]:
-    # as the decoder and Moses split a line of the input
-    return phrase_tokens(line.strip(b" \t\r"))
+    return phrase_tokens(line.strip(b" \t\r"))  # as Moses splits its input
 
 
 @dataclass(frozen=True)
@@ -249,7 +241,6 @@ def prepare_corpus(
     max_words: int | None,
     *,
     keeps_all: bool = False,
-    aligned: bool = False,
 ) -> PreparedText:
     """Write the kept pairs: one sentence per line, words separated by single spaces.
 
@@ -260,7 +251,6 @@ def prepare_corpus(
             uneven pairs, are left out. With ``None``, only pairs with an empty sentence are left
             out.
         keeps_all: Whether an empty or far too long sentence is an error.
-        aligned: Whether the words are aligned already, so that their number must stay.
 
     Raises:
         CorpusError: The sides have different numbers of lines, a line cannot be used, or no pair
@@ -275,8 +265,7 @@ def prepare_corpus(
         streams = [stack.enter_context(open_output(output)) for output in outputs]
         for first, sides in read_parallel_lines(*(source.path for source in sources)):
             prepared = [
-                side.words(lines, first, notes, aligned=aligned)
-                for side, lines in zip(sources, sides, strict=True)
+                side.words(lines, first, notes) for side, lines in zip(sources, sides, strict=True)
             ]
             good = []
             for line, pair in enumerate(zip(*prepared, strict=True), first):

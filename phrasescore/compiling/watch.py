@@ -25,12 +25,9 @@ from phrasescore.runs import terminal
 _PATIENCE = 1.0  # total seconds of compiling before the message
 _MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
 _PAUSE = 0.01  # seconds between attempts to get the lock
-_MESSAGE = (
-    "compiling for this machine, once per version; `phrasescore warm-up` does this ahead of time"
-)
-_NOTHING_KEPT = (
-    "compiling, for this run only: there is no folder for compiled functions that you alone can "
-    "write; name one with NUMBA_CACHE_DIR"
+_KEPT = "once per version; `phrasescore warm-up` does this ahead of time"
+_NOT_KEPT = (
+    "each time, for want of a folder that you alone can write; name one with NUMBA_CACHE_DIR"
 )
 
 
@@ -59,9 +56,9 @@ class _Watch(event.Listener):
         """Print the message, once, if the user has waited long enough."""
         if terminal.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
-            message = _NOTHING_KEPT if cache.chosen_folder is None else _MESSAGE
+            how = _NOT_KEPT if cache.chosen_folder is None else _KEPT
             with contextlib.suppress(OSError):
-                print(message, file=sys.stderr, flush=True)  # noqa: T201
+                print(f"compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):

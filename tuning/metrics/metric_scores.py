@@ -16,7 +16,7 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
-from phrasescore.table.input_files import read_lines
+from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import (
     LOWER_IS_BETTER,
     METRICS,
@@ -137,13 +137,6 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
     return scores
 
 
-def line_end_notes(texts: Mapping[str, Sequence[str | bytes]]) -> Iterator[str]:
-    """Yield a warning for each text, by its path, whose lines have the line ends of Windows."""
-    for path, lines in texts.items():
-        if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:
-            yield f"{path}: lines end in CR LF; the CR counts as part of the last word"
-
-
 class CandidateStatistics:
     """The references of a text, prepared to compute the statistics of candidates.
 
@@ -188,7 +181,7 @@ class CandidateStatistics:
         lines = [list(read_lines(path)) for path in paths]
         references = References(lines, length=length, names=paths)
         found = cls(references, lines, objective.metrics)
-        found.notes = tuple(line_end_notes(dict(zip(map(str, paths), lines, strict=True))))
+        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
         return found
 
     @property

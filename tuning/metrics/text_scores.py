@@ -37,13 +37,8 @@ from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References
 from moses_integration.system_building.text_preparation import read_text
 from phrasescore.errors import CorpusError, counted
-from tuning.metrics.metric_scores import (
-    ALL_COLUMNS,
-    CHRF_ORDERS,
-    CandidateStatistics,
-    columns_of,
-    line_end_notes,
-)
+from phrasescore.table.input_files import line_end_notes
+from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, CandidateStatistics, columns_of
 from tuning.metrics.metric_settings import MetricName, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
@@ -278,5 +273,5 @@ class ReferenceTexts:
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "
                 "without -t or [report-segmentation]"
             )
-        texts = {str(path): lines, **dict(zip(map(str, self.paths), self.lines, strict=True))}
+        texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *line_end_notes(texts)]

@@ -13,8 +13,7 @@ from typing import TypeVar
 
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
-from moses_integration.ini.edits import neural_options
-from moses_integration.ini.feature_kinds import check_factors
+from moses_integration.ini.edits import factor_problems, neural_options
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import section_problems
@@ -318,12 +317,14 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
 
 
 def _check_sections(ini: MosesIni) -> None:
-    """Refuse sections that Moses does not have or that this decoder does not support.
+    """Refuse sections that Moses or this decoder does not have, and tables without factors.
 
     Raises:
-        IniError: The ini has such a section; the error names the first one.
+        IniError: The ini has such a section or table; the error names the first one.
     """
     for _, problem in section_problems(ini):
+        raise problem
+    for problem in factor_problems(ini):
         raise problem
     for name in ini.sections:
         default, values = _DEFAULT_ONLY.get(name), set(ini.values(name))
@@ -359,6 +360,5 @@ def _check_feature(line: FeatureLine) -> None:
                 f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0",
                 remedy="decode with Moses",
             )
-    check_factors(line)
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
         raise IniError(f"{line.name} has no path", remedy="add path=FILE to the line")

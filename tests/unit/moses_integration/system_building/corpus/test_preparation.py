@@ -125,14 +125,12 @@ def test_only_spaces_and_tabs_separate_words(tmp_path: Path) -> None:
 
 def test_an_alignment_of_other_words_is_refused(tmp_path: Path) -> None:
     """Tokenising may not change the number of words that are aligned already."""
-    sources = []
-    for name, text in (("en", "one two\nthe man.\n"), ("fr", "un deux\nle monsieur .\n")):
-        (tmp_path / name).write_text(text)
-        settings = TextSettings(name, tokenize=True, escape=True)
-        sources.append(TextSource(tmp_path / name, settings))
-    outputs = tmp_path / "1", tmp_path / "2"
-    assert prepare_corpus(sources, outputs, None).lines == 2
-    with pytest.raises(CorpusError, match="en:2: the words of this line become 3, so the given"):
-        prepare_corpus(sources, outputs, None, aligned=True)
+    (tmp_path / "en").write_text("one two\nthe man.\n")
+    settings = TextSettings("en", tokenize=True, escape=True)
+    outputs = [tmp_path / "out"]
+    assert prepare_corpus([TextSource(tmp_path / "en", settings)], outputs, None).lines == 2
+    sources = [TextSource(tmp_path / "en", settings, aligned=True)]
+    with pytest.raises(CorpusError, match="en:2: an alignment of 2 words is given, but they becom"):
+        prepare_corpus(sources, outputs, None)
     (tmp_path / "en").write_text("one two\nthe man .\n")
-    assert prepare_corpus(sources, outputs, None, aligned=True).lines == 2
+    assert prepare_corpus(sources, outputs, None).lines == 2
