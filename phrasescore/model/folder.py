@@ -213,7 +213,7 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
                     raise _damaged(path, problem)
                 weights[name] = stored.get_tensor(name)
-    except (safetensors.SafetensorError, OSError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
         raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():

@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from phrasescore.errors import CorpusError
 from tests.conftest import PROJECT, Phrasescore
+from tuning.normalisation.word_pairs import Memory
 
 CORPUS = PROJECT / "sample_corpus"
 TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
@@ -100,6 +102,14 @@ def test_a_normaliser_from_someone_else(phrasescore: Phrasescore, tmp_path: Path
         assert done.returncode in (2, 3), done.stderr
         assert b"pipe" in done.stderr
         (tmp_path / "kept").rename(path)
+
+
+def test_a_count_that_no_word_has(tmp_path: Path) -> None:
+    """A count of thousands of digits is damage, not a number."""
+    path = tmp_path / "memory.tsv"
+    path.write_text(f"a\tb\t{'9' * 5000}\n")
+    with pytest.raises(CorpusError, match=r"memory\.tsv:1: not a word, its form and how often"):
+        Memory.read(path)
 
 
 def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:

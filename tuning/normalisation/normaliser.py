@@ -42,7 +42,7 @@ from moses_integration.system_building.text_preparation import (
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files
+from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.processes import usable_cores
@@ -140,6 +140,8 @@ def train(
                 path=path,
                 remedy="move the file out of the folder",
             )
+    for text in texts:  # before the folder is made
+        refuse_pipe(text)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _STEPS).exists():
         raise SettingsError(
             "the folder is not empty, and no training began in it",
