@@ -39,8 +39,8 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         FeatureLayout.from_ini(ini).read_weights(ini)
     except IniError as error:
         yield "error", error
-    for error in factor_problems(ini):
-        yield "error", error
+    for missing_factors in factor_problems(ini):
+        yield "error", missing_factors
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
         remedy = f"remove {line.name} with phrasescore ini remove-feature"
