@@ -39,7 +39,8 @@ watch.begin()
 def _compiled_with(
     function: Callable[Parameters, Result], **options: Any
 ) -> Callable[Parameters, Result]:
-    kernel = numba.njit(cache=True, nogil=True, **options)(function)
+    kept = cache.chosen_folder is not None
+    kernel = numba.njit(cache=kept, nogil=True, **options)(function)
     return cast("Callable[Parameters, Result]", kernel)
 
 

@@ -6,7 +6,7 @@ Each edit returns a new ini that differs from the old ini no more than the edit 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
@@ -258,11 +258,24 @@ def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
     return tuple(line for line in ini.features if line.kind in OWN_KINDS)
 
 
+def factor_problems(ini: MosesIni) -> Iterator[IniError]:
+    """Yield an error for each phrase table without the factors that Moses looks phrases up by.
+
+    Moses then looks phrases up by no factor and copies the words of the input, or crashes.
+    """
+    for line in ini.features:
+        is_table = line.kind in {"PhraseDictionaryMemory", *BINARISERS}
+        if is_table and not {"input-factor", "output-factor"} <= line.options.keys():
+            problem = f"{line.name} needs input-factor=0 and output-factor=0"
+            remedy = "add them to its line; without them, Moses looks up nothing in the table"
+            yield ini.error(problem, line=line.line, remedy=remedy)
+
+
 def refuse_in_moses(ini: MosesIni) -> None:
-    """Refuse an ini for real Moses if it has a feature that only this project knows.
+    """Refuse an ini that real Moses would refuse, or read without an error and misunderstand.
 
     Raises:
-        IniError: The ini has such a feature; the error names it.
+        IniError: A feature is known to this project only, or lacks its factors; the error names it.
     """
     for line in own_features(ini):
         raise ini.error(
@@ -271,6 +284,8 @@ def refuse_in_moses(ini: MosesIni) -> None:
             remedy=f"remove it (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
         )
+    for problem in factor_problems(ini):
+        raise problem
 
 
 def without_feature(ini: MosesIni, name: str) -> MosesIni:
@@ -327,6 +342,11 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
         raise ini.error(f"{line.name} {why}", line=line.line, remedy=remedy)
 
 
+# Sections with which Moses marks the phrases of every translation, to be set to false. Moses only
+# asks whether they have a value, whatever it is, so that value is deleted.
+MARKS_OFF = (("report-segmentation", "false"), ("report-segmentation-enriched", "false"))
+
+
 def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     r"""Return the ini with settings added or changed.
 
@@ -341,6 +361,8 @@ def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIn
 
     >>> with_sections(MosesIni.parse(b"[stack]\n100\n"), [("stack", "50")]).lines
     ('[stack]', '50', '')
+    >>> with_sections(MosesIni.parse(b"[report-segmentation]\n1\n"), MARKS_OFF).lines
+    ('[report-segmentation]', '')
     """
     for name, value in sections:
         if name not in SECTIONS:
@@ -349,7 +371,9 @@ def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIn
             raise SettingsError(
                 f"[{name}] cannot be set to {value!r} by an option", remedy="edit the moses.ini"
             )
-        if ini.values(name):
+        if (name, value) in MARKS_OFF:
+            ini = ini.without_lines([line for line, _ in ini.value_lines(name)])
+        elif ini.values(name):
             ini = ini.with_value(name, 0, value)
         else:
             ini = ini.with_added_value(name, value)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from moses_integration.ini.edits import TUNABLE_NAME, own_features
+from moses_integration.ini.edits import TUNABLE_NAME, factor_problems, own_features
 from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import (
@@ -85,6 +85,8 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
             decoding_steps(ini)
     except IniError as error:
         yield "error", error
+    for missing_factors in factor_problems(ini):
+        yield "error", missing_factors
     for line in own_features(ini):
         problem = f"real Moses has no {line.kind} and refuses the file"
         remedy = f"remove {line.name} with phrasescore ini remove-feature"

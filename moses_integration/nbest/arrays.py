@@ -5,7 +5,7 @@ with exactly the labels of the first line, and with numbers whose digits a doubl
 loop marks all other lines as doubtful, and ``format.parse_entry`` reads these lines again. All
 lines of a list must have the dense features of its first line. Sparse features
 (``TranslationModel0_name=`` after ``TranslationModel0=``) are not tuned: only their weighted sum is
-kept.
+kept. Marks of phrases, such as ``|0-1|``, are not words of a translation and are left out.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from moses_integration.nbest.format import (
     out_of_order,
     parse_entry,
 )
+from moses_integration.nbest.segmentation import without_marks
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import NBestError, did_you_mean
 from phrasescore.table.byte_scanning import (
@@ -314,7 +315,7 @@ class NBestReader:
             for data in line_blocks(stream, self._block_size):
                 whole = data[: data.rfind(b"\n") + 1]
                 if whole:
-                    yield self._block(whole)
+                    yield self._block(without_marks(whole))
                 self._line += whole.count(b"\n")
                 if len(whole) < len(data):
                     raise cut_short().at(self._path, self._line + 1)

@@ -21,6 +21,8 @@ from phrasescore.table.phrase_table import words_of
 _PLACE = rb"[0-9]{1,20}"
 _SPAN = re.compile(rb"(%b)(?:-(%b))?=(%b)(?:-%b)?" % ((_PLACE,) * 4))
 _MARK = re.compile(rb"\|(%b)-(%b)\|" % ((_PLACE,) * 2))
+# in a list, a blank precedes every word
+_MARK_IN_LIST = re.compile(rb" %b(?= |$)" % _MARK.pattern, re.MULTILINE)
 _REMEDY = (
     "make the list with -include-segmentation-in-n-best (moses and phrasescore decode have this "
     "option; for mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"
@@ -126,15 +128,13 @@ def _read_spans(column: bytes) -> list[_Place]:
     return places
 
 
-def without_marks(words: bytes) -> bytes:
-    """Remove the marks that Moses prints with -t, such as ``|0-1|``.
+def without_marks(lines: bytes) -> bytes:
+    """Remove the marks that Moses prints with -t, such as ``|0-1|``, from lines of a list.
 
-    >>> without_marks(b"la maison |0-1| . |2-2|")
-    b'la maison .'
+    >>> without_marks(b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -1 ||| -1")
+    b'0 ||| la maison .  ||| LM0= -1 ||| -1'
     """
-    if b"|" not in words:
-        return words
-    return b" ".join(word for word in words.split(b" ") if not _MARK.fullmatch(word))
+    return _MARK_IN_LIST.sub(b"", lines)
 
 
 def _read_marks(tokens: Sequence[bytes]) -> tuple[list[bytes], list[_Place]]:

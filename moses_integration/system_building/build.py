@@ -176,8 +176,8 @@ class _Builder:
     def _prepare(self) -> dict[str, Any]:
         settings, alignment = self._settings, self._inputs.alignment
         sources = (
-            TextSource(self._inputs.source, settings.text.source),
-            TextSource(self._inputs.target, settings.text.target),
+            TextSource(self._inputs.source, settings.text.source, alignment is not None),
+            TextSource(self._inputs.target, settings.text.target, alignment is not None),
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
         texts, models = self._folder.texts, self._truecase_models

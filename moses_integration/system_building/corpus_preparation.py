@@ -27,6 +27,7 @@ from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
+from phrasescore.table.phrase_table import phrase_tokens
 
 _EMPTY = "empty"
 # the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
@@ -167,11 +168,13 @@ class TextSource:
         path: The file, plain or gzip.
         settings: The text settings.
         truecase: The truecaser, once it is learnt.
+        aligned: Whether a word alignment is given, so that the number of words must stay.
     """
 
     path: str | Path
     settings: TextSettings
     truecase: Truecaser | None = None
+    aligned: bool = False
 
     @cached_property
     def preprocessor(self) -> Preprocessor | None:
@@ -185,6 +188,7 @@ class TextSource:
         Raises:
             CorpusError: A line cannot be used.
         """
+        given = list(map(_words, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
             prepared = []
             for number, line in enumerate(lines, first):
@@ -194,8 +198,21 @@ class TextSource:
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
-        # bytes.split() splits at ASCII blanks only; U+00A0 and similar spaces stay inside words
-        return [line.split() for line in lines]
+        words = list(map(_words, lines))
+        for number, (before, after) in enumerate(zip(given, words, strict=False), first):
+            if len(before) != len(after):
+                raise CorpusError(
+                    f"an alignment of {len(before)} words is given, but they become {len(after)}",
+                    path=self.path,
+                    line=number,
+                    remedy="run phrasescore preprocess, align its output, and build from that "
+                    "without --tokenize or --characters",
+                )
+        return words
+
+
+def _words(line: bytes) -> list[bytes]:
+    return phrase_tokens(line.strip(b" \t\r"))  # as Moses splits its input
 
 
 @dataclass(frozen=True)

@@ -72,7 +72,8 @@ class PhraseFilter:
 
 
 def _words(line: bytes) -> list[bytes]:
-    return phrase_tokens(line.strip(b"\r"))
+    # only the factor before a bar is looked up in the tables that are filtered
+    return [word.partition(b"|")[0] for word in phrase_tokens(line.strip(b"\r"))]
 
 
 def filter_table(source: str | Path, output: str | Path, phrases: PhraseFilter) -> tuple[int, int]:

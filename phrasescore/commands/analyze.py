@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
+import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -165,7 +166,7 @@ def scatter(options: ScatterOptions) -> None:
         folder / name for name in ("pairs.tsv.gz", f"scatter.{options.format}", RESULT)
     )
     add_outputs("--output", (pairs, picture, result))
-    _refuse_other_result(result)
+    _refuse_other_files(folder, (result, pairs, picture))
     scores = _scores(options)
     drawn = draw_pairs(options.table, options.pairs, options.seed)
     ln_p = score_drawn(drawn, scores)
@@ -173,26 +174,21 @@ def scatter(options: ScatterOptions) -> None:
     used = {"column": scores.column, "model": by, "pairs": options.pairs, "seed": options.seed}
     record = scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
     folder.mkdir(parents=True, exist_ok=True)
+    record.write(result)  # first, because it tells whose files the others are
     write_pairs(pairs, drawn, ln_p)
     draw_scatter(picture, drawn, ln_p, scores)
-    record.write(result)
     click.echo(described(record), err=True)
     options.show(record.to_json())
 
 
-def _refuse_other_result(path: Path) -> None:
-    """Raise an error if a result of another command would be replaced."""
-    from phrasescore.runs.json_files import JsonError, read_object
-    from phrasescore.runs.results import ScatterRecord
+def _refuse_other_files(folder: Path, paths: Iterable[Path]) -> None:
+    """Raise an error if files that this command did not write would be replaced."""
+    from phrasescore.runs.results import ScatterRecord, has_record
 
-    with contextlib.suppress(FileNotFoundError):
-        try:
-            is_own = read_object(path).get("kind") == ScatterRecord.kind
-        except JsonError:
-            is_own = False
-        if not is_own:
+    for path in paths:
+        if os.path.lexists(path) and not has_record(folder, ScatterRecord):
             raise SettingsError(
-                "the command would replace the result of another command",
+                "the command would replace this file, which it did not write",
                 path=path,
                 remedy="name another folder",
             )

@@ -13,7 +13,7 @@ import click
 from phrasescore.commands.declarations import Options, command
 from phrasescore.commands.options import CORES
 from phrasescore.compiling import cache
-from phrasescore.errors import PhrasescoreError, counted
+from phrasescore.errors import PhrasescoreError, SettingsError, counted
 from phrasescore.runs.final_names import scratch_folder
 from phrasescore.runs.processes import phrasescore_command, run, usable_cores
 from phrasescore.runs.progress import Progress
@@ -64,9 +64,15 @@ def compile_all(cores: int | None = None) -> int:
         The number of functions that were compiled; 0 if all of them were cached.
 
     Raises:
+        SettingsError: There is no safe folder for the code.
         PhrasescoreError: A command failed.
     """
     cache.choose_folder()  # the commands inherit the folder
+    if cache.chosen_folder is None:
+        raise SettingsError(
+            "there is no folder for compiled functions that you alone can write",
+            remedy="name one with NUMBA_CACHE_DIR",
+        )
     before = _kept_functions()
     with (
         scratch_folder(Path(tempfile.gettempdir()) / "phrasescore") as folder,
@@ -88,6 +94,7 @@ def compile_all(cores: int | None = None) -> int:
 
 def _kept_functions() -> int:
     """Return the number of functions in numba's cache, which has a file for each function."""
+    assert cache.chosen_folder is not None
     return sum(1 for _ in cache.chosen_folder.glob("*/*.nbc"))
 
 

@@ -39,14 +39,15 @@ _NAME = re.compile(rb"\w+")
 # everybody can read this folder, so it can be filled for users who cannot write to it
 _BESIDE_THE_PROGRAM = _ROOT / "phrasescore" / "__pycache__" / "compiled"
 
-chosen_folder = Path()
+chosen_folder: Path | None = None  # without a safe folder, nothing is cached
 
 
 def choose_folder() -> None:
     """Choose numba's cache folder; `phrasescore.compiled` calls this before it imports numba.
 
     Raises:
-        SettingsError: No folder can be used, or the current folder contains settings of numba.
+        SettingsError: The folder that the user named cannot be used, or the current folder contains
+            settings of numba.
     """
     global chosen_folder
     if os.path.lexists(".numba_config.yaml"):
@@ -61,6 +62,11 @@ def choose_folder() -> None:
     named, own, read_only = os.environ.get(_VARIABLE), _own_folders(), None
     # a parent process may have set the variable to the full name, with the version
     given = Path(re.sub(rf"/{_PREFIX}[^/]*-[0-9a-f]+$", "", named)) if named else None
+    if given and not given.is_absolute():
+        raise SettingsError(
+            f"{_VARIABLE} is a relative path, so any current folder could supply compiled code",
+            remedy="name an absolute path",
+        )
     if given in own:
         given = None
     for folder in [given, *own] if given else own:
@@ -79,20 +85,22 @@ def choose_folder() -> None:
                 chosen_folder, os.environ[_VARIABLE] = chosen, str(chosen)
                 return
             read_only = read_only or chosen
-    raise SettingsError(
-        "there is no folder for compiled functions that you alone can write",
-        remedy=f"name one with {_VARIABLE}",
-    )
+    chosen_folder = None
+    os.environ.pop(_VARIABLE, None)
 
 
 def _own_folders() -> list[Path]:
-    """Return the folders to try if the user names none, in order of preference."""
-    import tempfile  # late, because it would slow --help down
+    """Return the folders to try if the user names none, in order of preference.
 
-    folders = [_BESIDE_THE_PROGRAM, user_cache_folder() / "compiled"]
-    with contextlib.suppress(OSError):  # there may be no temporary folder
-        folders.append(Path(tempfile.gettempdir()) / f"phrasescore-compiled-{os.getuid()}")
-    return folders
+    None of them depends on the current folder, whose files may be of someone else. (tempfile falls
+    back to the current folder.)
+    """
+    temporary = Path(os.environ.get("TMPDIR") or "/tmp")
+    folders = [user_cache_folder() / "compiled", temporary / f"phrasescore-compiled-{os.getuid()}"]
+    here = os.path.realpath(".")
+    return [_BESIDE_THE_PROGRAM] + [
+        each for each in folders if each.is_absolute() and os.path.realpath(each.parent) != here
+    ]
 
 
 def _prepare(folder: Path, read_only: Path | None) -> None:

@@ -25,6 +25,10 @@ from phrasescore.runs import terminal
 _PATIENCE = 1.0  # total seconds of compiling before the message
 _MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
 _PAUSE = 0.01  # seconds between attempts to get the lock
+_KEPT = "once per version; `phrasescore warm-up` does this ahead of time"
+_NOT_KEPT = (
+    "each time, for want of a folder that you alone can write; name one with NUMBA_CACHE_DIR"
+)
 
 
 class _Watch(event.Listener):
@@ -52,13 +56,9 @@ class _Watch(event.Listener):
         """Print the message, once, if the user has waited long enough."""
         if terminal.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
+            how = _NOT_KEPT if cache.chosen_folder is None else _KEPT
             with contextlib.suppress(OSError):
-                print(  # noqa: T201
-                    "compiling for this machine, once per version; "
-                    "`phrasescore warm-up` does this ahead of time",
-                    file=sys.stderr,
-                    flush=True,
-                )
+                print(f"compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):
@@ -87,6 +87,8 @@ class _Turns(event.Listener):
 
 def _locked() -> int:
     """Open and lock the lock file; return -1 if it cannot be opened."""
+    if cache.chosen_folder is None:
+        return -1
     try:
         file = os.open(cache.chosen_folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
     except OSError:  # the folder is gone, so nothing can be stored

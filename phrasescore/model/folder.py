@@ -213,7 +213,7 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                     problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
                     raise _damaged(path, problem)
                 weights[name] = stored.get_tensor(name)
-    except (safetensors.SafetensorError, OSError) as error:
+    except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
         raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
@@ -340,7 +340,7 @@ def save_model(
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(folder, 0o777) as part, contextlib.ExitStack() as done:
-        done.callback(recover, folder)
+        done.callback(recover, folder, is_ours=True)
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
         write_atomically(part / WEIGHTS, torch_files.save(weights))
         byte_pairs = vocabularies[1].byte_pairs
@@ -361,15 +361,28 @@ def save_model(
         _replace(part, folder)
 
 
-def recover(folder: Path) -> None:
-    """Complete or undo a replacement of the model that a killed process left unfinished."""
+def recover(folder: Path, *, is_ours: bool = False) -> None:
+    """Complete or undo a replacement of the model that a killed process left unfinished.
+
+    Args:
+        folder: The folder of the model.
+        is_ours: Whether this process gave the old model its backup name. A folder of that name may
+            also be of someone else; such a folder stays.
+    """
     before = backup_of(folder)
-    if before.is_symlink() or not before.is_dir():
+    if before.is_symlink() or not is_model_folder(before):
         return
-    if not os.path.lexists(folder) and is_model_folder(before):
+    if not os.path.lexists(folder):
         before.rename(folder)
-    else:
-        _remove_model(before)
+    elif not _foreign_files(before) and (is_ours or _has_format(before)):
+        with scratch_folder(folder) as scratch:
+            before.rename(scratch / folder.name)
+
+
+def _has_format(folder: Path) -> bool:
+    with contextlib.suppress(ModelError):
+        return bool(_read_config(folder))
+    return False
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -387,8 +400,7 @@ def refuse_foreign(folder: Path) -> None:
 def _refuse_foreign_files(folder: Path) -> None:
     if folder.is_symlink() or not is_model_folder(folder):
         raise _not_a_model(folder)
-    others = sorted({path.name for path in folder.iterdir()} - _names(folder))
-    if others:
+    if others := _foreign_files(folder):
         shown = visible(os.fsencode(others[0]), 80)
         raise SettingsError(
             f"the model folder contains {shown}, which training did not write",
@@ -422,20 +434,10 @@ def _replace(part: Path, folder: Path) -> None:
         raise
 
 
-def _names(folder: Path) -> set[str]:
-    """Return the names of model files and all names in SHA256SUMS; newer versions may add files."""
+def _foreign_files(folder: Path) -> list[str]:
+    """Return the names that are neither model files nor in SHA256SUMS; newer versions may add."""
     known = set(ALL)
     with contextlib.suppress(ModelError, OSError):
         known |= read_digests(folder).keys()
-    return known
-
-
-def _remove_model(folder: Path) -> None:
-    """Remove the files of a model, the digests first; a folder with foreign files stays."""
-    names = _names(folder) - {DIGESTS}
-    for name in (DIGESTS, *sorted(names)):
-        if os.sep not in name:
-            with contextlib.suppress(OSError):
-                (folder / name).unlink()
-    with contextlib.suppress(OSError):
-        folder.rmdir()
+    found = folder.iterdir()
+    return sorted(path.name for path in found if path.name not in known or not path.is_file())

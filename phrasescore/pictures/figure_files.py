@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000")
 _DOTS_PER_INCH = 150
 _POINTS_IN_PAGE = 9.0  # font size for a figure 8 inches wide, which a page magnifies by 50 %
-_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 # metadata that would differ from run to run
 _METADATA: dict[str, dict[str, Any]] = {
     "png": {"Software": None},

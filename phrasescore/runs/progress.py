@@ -7,6 +7,7 @@ from typing import Any
 
 from tqdm import tqdm
 
+from phrasescore.errors import terminal_text
 from phrasescore.runs import terminal
 
 _SECONDS_BETWEEN_LOG_LINES = 30.0
@@ -23,6 +24,11 @@ class _LogLines:
 
     def flush(self) -> None:
         """Do nothing, because each line is flushed when it is written."""
+
+
+def _escaped(text: str) -> str:
+    # the stream of the bar does not escape; names in the text may come from other people
+    return terminal_text(text).replace("\n", r"\n")
 
 
 class Progress:
@@ -50,7 +56,7 @@ class Progress:
         self._bar = tqdm(
             total=total,
             initial=done,
-            desc=what,
+            desc=_escaped(what),
             unit=f" {unit}",
             unit_scale=True,
             leave=False,
@@ -69,7 +75,7 @@ class Progress:
     def advance(self, amount: float, note: str = "") -> None:
         """Count ``amount`` more units as done, and show ``note`` (e.g. a loss) beside the bar."""
         if self._bar is not None:
-            self._bar.set_postfix_str(note, refresh=False)
+            self._bar.set_postfix_str(_escaped(note), refresh=False)
             self._bar.update(amount)
 
     def __exit__(self, *_: object) -> None:

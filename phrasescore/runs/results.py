@@ -7,6 +7,7 @@ Records that other commands read have a class here.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Annotated, Any, ClassVar
 
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import SettingsError
-from phrasescore.runs.json_files import write_json
+from phrasescore.runs.json_files import JsonError, read_object, write_json
 
 RESULT = "result.json"
 VERSION = 1  # raise this number if older programs cannot read new records
@@ -74,6 +75,17 @@ def parse_record(content: Mapping[str, Any]) -> Record | None:
         )
     where = "not a record of phrasescore"
     return from_mapping(known[kind], content, where=where, only_known=False)
+
+
+def has_record(folder: Path, kind: type[Record]) -> bool:
+    """Return whether the ``result.json`` of a folder says that a command of this kind made it.
+
+    A command that writes into an existing folder asks first, and writes this record before any
+    other file, so that it replaces only its own files and still continues after a kill.
+    """
+    with contextlib.suppress(OSError, JsonError):
+        return bool(read_object(folder / RESULT).get("kind") == kind.kind)
+    return False
 
 
 @dataclass(frozen=True)

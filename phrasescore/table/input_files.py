@@ -15,7 +15,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -133,6 +133,13 @@ def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
     with open_input(path, is_text=is_text) as stream:
         for line in stream:
             yield line.removesuffix(b"\n")
+
+
+def line_end_notes(texts: Iterable[tuple[Any, Sequence[str | bytes]]]) -> Iterator[str]:
+    """Yield a warning for each text, a path and lines, that has the line ends of Windows."""
+    for path, lines in texts:
+        if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:
+            yield f"{path}: lines end in CR LF; the CR counts as part of the last word"
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:

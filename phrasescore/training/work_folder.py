@@ -236,19 +236,19 @@ def asks_for_more(model: Path, asked: Mapping[str, Any], *, any_precision: bool)
 
 
 def finished_state(model: Path) -> TrainingState:
-    """Return the final progress of the run that trained a finished model."""
-    record = read_object(model / PROVENANCE)
-    done = record["training"]
-    figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
-    return TrainingState(
-        epoch=done.get("epoch", 0),
-        position=done.get("position", 0),
-        updates=done["updates"],
-        begun=done["updates"],
-        words=done["words"],
-        seconds=done["seconds"],
-        best_nll=next((figure["nll"] for figure in figures if figure), float("inf")),
-    )
+    """Return the final progress of the run that trained a finished model.
+
+    Raises:
+        ResumeError: The record of the run lacks its progress.
+    """
+    with another_refused(model / PROVENANCE):
+        record = read_object(model / PROVENANCE)
+        figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
+        best = next((figure["nll"] for figure in figures if figure), float("inf"))
+        names = ("epoch", "position", "updates", "words", "seconds")
+        done = {name: record["training"][name] for name in names if name in record["training"]}
+        begun = {"begun": done["updates"], "best_nll": best}
+        return from_mapping(TrainingState, done | begun, where="training")
 
 
 def prepare_work(work: Path, asked: Mapping[str, Any]) -> None:

@@ -166,5 +166,9 @@ def test_nothing_is_replaced(data: Path, phrasescore: Phrasescore, tmp_path: Pat
         (tmp_path / "out" / "result.json").write_text(text)
         done = phrasescore(*call, "out")
         assert done.returncode == 2, done.stderr
-        assert b"would replace the result of another command" in done.stderr
+        assert b"would replace this file, which it did not write" in done.stderr
+    (tmp_path / "out" / "result.json").unlink()
+    (tmp_path / "out" / "scatter.svg").write_text("mine")
+    assert phrasescore(*call, "out").returncode == 2
+    assert (tmp_path / "out" / "scatter.svg").read_text() == "mine"
     assert [path.name for path in (tmp_path / "out").iterdir()] == ["result.json"]

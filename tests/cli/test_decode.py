@@ -260,8 +260,10 @@ def test_force_score_prefers_entries_within_the_table_limit(
     (tmp_path / "second").write_bytes(b"a ||| x ||| 0.2\n")
     (tmp_path / "moses.ini").write_text(
         "[mapping]\n0 T 0\n1 T 1\n[feature]\n"
-        "PhraseDictionaryMemory name=First num-features=1 path=first table-limit=1\n"
-        "PhraseDictionaryMemory name=Second num-features=1 path=second\n"
+        "PhraseDictionaryMemory name=First num-features=1 input-factor=0 output-factor=0 "
+        "path=first table-limit=1\n"
+        "PhraseDictionaryMemory name=Second num-features=1 input-factor=0 output-factor=0 "
+        "path=second\n"
         "[weight]\nFirst= 1\nSecond= 1\n"
     )
     options = ["--nbest", "list", "--include-segmentation-in-n-best"]

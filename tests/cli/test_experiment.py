@@ -194,14 +194,35 @@ def test_wrong_calls(
 def test_the_folder_of_another_command_is_refused(
     phrasescore: Phrasescore, experiment: Path
 ) -> None:
-    """Files that are not those of an experiment are kept."""
+    """Files that are not those of an experiment are kept, whatever they are called."""
     (experiment.parent / "results").mkdir()
-    table = experiment.parent / "results" / "table.md"
-    table.write_text("mine\n")
-    done = phrasescore("experiment", experiment.name, "-o", "results")
+    for names in (("table.md",), ("commands.sh", "table.md"), ("result.json",), (".train",)):
+        paths = [experiment.parent / "results" / name for name in names]
+        for path in paths:
+            path.write_text('{"kind": "tune"}\n')
+        done = phrasescore("experiment", experiment.name, "-o", "results")
+        assert done.returncode == 6
+        assert f"the folder is not empty ({names[0]}), and its result.json" in done.stderr.decode()
+        for path in paths:
+            assert path.read_text() == '{"kind": "tune"}\n'
+            path.unlink()
+        assert list((experiment.parent / "results").iterdir()) == []
+    done = phrasescore("experiment", experiment.name, "-o", ".")
     assert done.returncode == 6
-    assert b"the folder has table.md, but no commands.sh" in done.stderr
-    assert table.read_text() == "mine\n"
+
+
+def test_a_run_stopped_at_any_file_continues(
+    start_phrasescore: StartPhrasescore, phrasescore: Phrasescore, experiment: Path
+) -> None:
+    """The record that makes the folder an experiment's own is its first file."""
+    given = "experiment", experiment.name, "-o", "results", "--only", "Baseline"
+    for name in ("result.json", "commands.sh", "results.json", "table.md"):
+        folder = experiment.parent / "results"
+        start_phrasescore(experiment.parent, *given, named=name).wait()
+        assert (folder / "result.json").exists()
+        (folder / "table.md").unlink(missing_ok=True)
+    done = phrasescore(*given)
+    assert done.returncode == 0, done.stderr
 
 
 def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) -> None:

@@ -22,7 +22,8 @@ INI = """\
 6
 [feature]
 UnknownWordPenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=table.gz
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 path=table.gz \
+input-factor=0 output-factor=0
 KENLM name=LM0 path=lm.arpa order=2
 [weight]
 TranslationModel0= 0.2 0.2

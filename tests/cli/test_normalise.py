@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import unicodedata
@@ -10,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from phrasescore.errors import CorpusError
 from tests.conftest import PROJECT, Phrasescore
+from tuning.normalisation.word_pairs import Memory
 
 CORPUS = PROJECT / "sample_corpus"
 TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
@@ -83,6 +86,30 @@ def test_an_attention_model_chooses_among_the_forms(
     done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.split()) == 2
+
+
+def test_a_normaliser_from_someone_else(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Its folder never becomes the current folder, and a pipe in it is not waited for."""
+    assert train(phrasescore).returncode == 0
+    (tmp_path / "n" / ".numba_config.yaml").write_text("cache_dir: stolen\n")
+    apply = "normalise", "apply", "n", "-"
+    assert phrasescore(*apply, stdin=b"hovse\n").stdout == b"house\n"
+    for name in ("normaliser.json", "memory.tsv", "tuned/moses.ini", "system/phrase-table.gz"):
+        path = tmp_path / "n" / name
+        path.rename(tmp_path / "kept")
+        os.mkfifo(path)
+        done = phrasescore(*apply, stdin=b"aabbccdd\n")
+        assert done.returncode in (2, 3), done.stderr
+        assert b"pipe" in done.stderr
+        (tmp_path / "kept").rename(path)
+
+
+def test_a_count_that_no_word_has(tmp_path: Path) -> None:
+    """A count of thousands of digits is damage, not a number."""
+    path = tmp_path / "memory.tsv"
+    path.write_text(f"a\tb\t{'9' * 5000}\n")
+    with pytest.raises(CorpusError, match=r"memory\.tsv:1: not a word, its form and how often"):
+        Memory.read(path)
 
 
 def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: Path) -> None:

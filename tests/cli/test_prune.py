@@ -35,7 +35,7 @@ un ||| eins ||| 0.2 0.6 0.2
 """
 INI = b"""\
 [feature]
-PhraseDictionaryMemory name=T num-features=2 path=table
+PhraseDictionaryMemory name=T num-features=2 input-factor=0 output-factor=0 path=table
 [weight]
 T= -0.5 2
 """

@@ -119,7 +119,7 @@ def _reordering_runs(path: Path, large: bool) -> Result:
 
 
 _INI = b"""[feature]
-PhraseDictionaryMemory name=T num-features=%d path=x
+PhraseDictionaryMemory name=T num-features=%d input-factor=0 output-factor=0 path=x
 WordPenalty
 UnknownWordPenalty
 Distortion

@@ -40,7 +40,7 @@ _INI = """\
 UnknownWordPenalty
 WordPenalty
 PhrasePenalty
-PhraseDictionaryMemory name=T num-features={scores} path={table}
+PhraseDictionaryMemory name=T num-features={scores} input-factor=0 output-factor=0 path={table}
 LexicalReordering name=R type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 \
 path={reordering}
 Distortion

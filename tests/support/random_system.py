@@ -19,7 +19,7 @@ _INI = """\
 UnknownWordPenalty
 WordPenalty
 PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=2 path={folder}/table table-limit={top}
+PhraseDictionaryMemory name=TranslationModel0 num-features=2 input-factor=0 output-factor=0 path={folder}/table table-limit={top}
 LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 path={folder}/reordering
 Distortion
 KENLM name=LM0 factor=0 path={folder}/lm.arpa order=3

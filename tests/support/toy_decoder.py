@@ -17,7 +17,7 @@ INI = b"""\
 [feature]
 UnknownWordPenalty
 WordPenalty
-PhraseDictionaryMemory name=TM num-features=2 path=nowhere
+PhraseDictionaryMemory name=TM num-features=2 input-factor=0 output-factor=0 path=nowhere
 [weight]
 UnknownWordPenalty0= 1
 WordPenalty0= 0.5

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from moses_integration.ini.edits import next_name
+from moses_integration.ini.edits import MARKS_OFF, next_name
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import named_paths
 from moses_integration.ini.moses_ini import MosesIni
@@ -307,7 +307,10 @@ class Run:
     def _filter(self) -> CommandStep:
         plan, ini = self.plan, self.plan.data(self.plan.settings.data.system)
         texts = tuple(plan.data(text.source) for text in plan.texts)
-        sections = (f"{name}={value}" for name, value in plan.settings.decoder.sections.items())
+        settings = dict(plan.settings.decoder.sections)
+        if plan.moses:
+            settings |= {name: value for name, value in MARKS_OFF if plan.ini.values(name)}
+        sections = (f"{name}={value}" for name, value in settings.items())
         words: Words = [PROGRAM, "filter", ini, *_repeated("--input", texts)]
         words += [*_repeated("--set", sections), "-o", plan.system_folder]
         inputs = (ini, *texts, *plan.named_by_system)

@@ -20,10 +20,10 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
-from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError
-from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.lock import held
-from phrasescore.runs.results import RESULT, ExperimentRecord
+from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError, visible
+from phrasescore.runs.final_names import whole_name, write_atomically
+from phrasescore.runs.lock import LOCK, held
+from phrasescore.runs.results import RESULT, ExperimentRecord, has_record
 from tuning.experiment.experiment_file import kind_problems
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
@@ -121,19 +121,26 @@ def _check_sections(settings: ExperimentSettings) -> None:
         ) from None
 
 
-def _refuse_other_folder(folder: Path) -> None:
-    """Refuse a folder with files that an experiment would replace, but did not write.
+def _begin(plan: Plan) -> None:
+    """Mark an empty folder as that of an experiment, by its record.
 
     Raises:
-        ResumeError: The folder is such a folder.
+        ResumeError: The folder has files, and no experiment wrote them.
     """
-    for name in (RESULT, KEPT, _TABLE):
-        if (folder / name).exists() and not (folder / _COMMANDS).exists():
-            raise ResumeError(
-                f"the folder has {name}, but no {_COMMANDS}, so it is not that of an experiment",
-                path=folder,
-                remedy="name a new folder",
-            )
+    folder = plan.results
+    if has_record(folder, ExperimentRecord):
+        return
+    # a kill right after the start leaves a lock file or a part of the record
+    names = sorted(path.name for path in folder.iterdir())
+    others = [name for name in names if not (name.startswith(LOCK) or whole_name(name))]
+    if others:
+        raise ResumeError(
+            f"the folder is not empty ({visible(os.fsencode(others[0]), 80)}), and its {RESULT} is "
+            "not that of an experiment",
+            path=folder,
+            remedy="name a new folder",
+        )
+    experiment_record(plan, {}, {}).write(folder / RESULT)
 
 
 def run_experiment(
@@ -165,7 +172,7 @@ def run_experiment(
         for name in run.final_steps()
     }
     with held(folder, inside=True):
-        _refuse_other_folder(folder)
+        _begin(plan)
         write_atomically(folder / _COMMANDS, _script(plan, steps).encode())
 
         def write() -> tuple[str, ExperimentRecord]:

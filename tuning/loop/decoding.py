@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from moses_integration.doctor.decoders import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
-from moses_integration.ini.edits import refuse_in_moses
+from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import (
     absolute_if_possible,
@@ -91,6 +91,7 @@ def prepare(
     binary = None
     if settings.decoder == "moses":
         refuse_in_moses(ini)
+        ini = with_sections(ini, MARKS_OFF)
         binary = find_moses(settings.moses)
     check_input(lines, settings.source)
     sentences: list[tuple[bytes, ...]] = []

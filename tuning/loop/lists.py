@@ -116,7 +116,9 @@ def read_scored(
     missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
-    return ScoredList(found, rows, decoded, tuple(_notes(found, chosen, len(missing), path)))
+    notes = *statistics.notes, *_notes(found, chosen, len(missing), path)
+    statistics.notes = ()  # the first list tells of the references, for all rounds
+    return ScoredList(found, rows, decoded, notes)
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:

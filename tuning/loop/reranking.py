@@ -17,7 +17,6 @@ from numpy.typing import ArrayLike, NDArray
 from moses_integration.bleu import References, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
@@ -179,7 +178,7 @@ def _choose(
     candidates: Candidates, weights: Weights | None, task: Reranking, report: RerankingReport
 ) -> bytes:
     """Return the words of one sentence's best candidate, and update the counts of the report."""
-    words = [without_marks(text) for text in candidates.words]
+    words = candidates.words
     scores = candidates.totals
     if weights is not None:
         scores = (candidates.features * weights).sum(1) + candidates.sparse

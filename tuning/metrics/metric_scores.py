@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
-from phrasescore.table.input_files import read_lines
+from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import (
     LOWER_IS_BETTER,
     METRICS,
@@ -144,7 +144,12 @@ class CandidateStatistics:
         references: The words of the references, for BLEU.
         lines: The R references of S lines each, for the other metrics.
         metrics: The metrics to compute statistics for.
+
+    Attributes:
+        notes: Warnings about the references, for the user.
     """
+
+    notes: tuple[str, ...] = ()
 
     def __init__(
         self,
@@ -173,8 +178,11 @@ class CandidateStatistics:
         Raises:
             CorpusError: The files differ in their number of lines.
         """
-        references = References.read(paths, length=length)
-        return cls(references, (list(read_lines(path)) for path in paths), objective.metrics)
+        lines = [list(read_lines(path)) for path in paths]
+        references = References(lines, length=length, names=paths)
+        found = cls(references, lines, objective.metrics)
+        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
+        return found
 
     @property
     def needs_words(self) -> bool:

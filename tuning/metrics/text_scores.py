@@ -37,6 +37,7 @@ from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
+from phrasescore.table.input_files import line_end_notes
 from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, CandidateStatistics, columns_of
 from tuning.metrics.metric_settings import MetricName, TextScoring
 
@@ -52,6 +53,7 @@ LABELS = {
     "cer": "CER",
     "wer": "WER",
 }
+_MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 
@@ -266,9 +268,10 @@ class ReferenceTexts:
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
-        texts = {path: lines, **dict(zip(map(Path, self.paths), self.lines, strict=True))}
-        return notes + [
-            f"{each}: lines end in CR LF; the CR counts as part of the last word"
-            for each, of_text in texts.items()
-            if sum(line.endswith("\r") for line in of_text) > len(of_text) // 2
-        ]
+        if any(_MARK.search(line) for line in lines):
+            notes.append(
+                f"{path} has marks of phrases such as |0-1|, which count as words: translate "
+                "without -t or [report-segmentation]"
+            )
+        texts = (path, lines), *zip(self.paths, self.lines, strict=True)
+        return [*notes, *line_end_notes(texts)]

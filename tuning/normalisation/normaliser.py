@@ -31,12 +31,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from moses_integration.ini.model_files import with_absolute_paths
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from moses_integration.text.preparation import Postprocessor, Preprocessor, read_settings
 from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
-from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.processes import usable_cores
@@ -134,6 +136,8 @@ def train(
                 path=path,
                 remedy="move the file out of the folder",
             )
+    for text in texts:  # before the folder is made
+        refuse_pipe(text)
     if folder.is_dir() and any(folder.iterdir()) and not (folder / _STEPS).exists():
         raise SettingsError(
             "the folder is not empty, and no training began in it",
@@ -142,7 +146,7 @@ def train(
         )
     folder.mkdir(parents=True, exist_ok=True)
     say(f"cd {shlex.quote(str(folder))}")
-    with _inside(folder):
+    with only_regular_files(folder), _inside(folder):
         cores = "--threads", str(threads or usable_cores())
         work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
         for _ in run_steps(work.steps(), _STEPS, update=True):
@@ -308,10 +312,10 @@ def _nbest(name: str, *, neural: bool) -> list[str]:
     return [_WEIGHTS, f"{name}.scored.nbest"] if neural else [f"{name}.nbest"]
 
 
-def _read_forms(nbest: str | Path, *, neural: bool) -> Iterator[list[str]]:
+def _read_forms(nbest: str | Path, folder: Path = Path(), *, neural: bool) -> Iterator[list[str]]:
     """Yield the forms of each word, best first: in list order, or with ``neural`` reranked."""
-    form = Postprocessor(read_settings(_SYSTEM).target)
-    weights = read_object(Path(_WEIGHTS))["weights"] if neural else {}
+    form = Postprocessor(read_settings(folder / _SYSTEM).target)
+    weights = read_object(folder / _WEIGHTS)["weights"] if neural else {}
     for _, entries in read_nbest_lists(nbest):
         if neural:
             entries.sort(
@@ -343,8 +347,9 @@ class Normaliser:
 
     def __init__(self, folder: Path, *, threads: int | None = None) -> None:
         self._folder, self._threads = folder.absolute(), threads or usable_cores()
-        self.choice = _read_choice(folder)
-        self.memory = Memory.read(folder / _MEMORY)
+        with only_regular_files(folder):
+            self.choice = _read_choice(folder)
+            self.memory = Memory.read(folder / _MEMORY)
 
     def forms(self, words: Iterable[str], size: int = 1) -> dict[str, list[str]]:
         """Return up to ``size`` most probable forms of each distinct word, best first.
@@ -365,21 +370,29 @@ class Normaliser:
         """Decode words with the system, and yield the forms of each word."""
         if not words:
             return
-        with _inside(self._folder), tempfile.TemporaryDirectory() as scratch:
-            tokens = Preprocessor(read_settings(_SYSTEM).source)
+        with tempfile.TemporaryDirectory() as scratch, only_regular_files(scratch):
+            # the current folder stays, because it may be read for other things than this ini; the
+            # ini cannot express the path of every folder, but that of a link
+            base = Path(scratch, "base")
+            base.symlink_to(self._folder)
+            ini = with_absolute_paths(MosesIni.read(base / _INI), lambda path: str(base / path))
+            write_atomically(Path(scratch, "moses.ini"), ini.to_bytes())
+            tokens = Preprocessor(read_settings(base / _SYSTEM).source)
             source, nbest, scored = (str(Path(scratch, name)) for name in ("w", "nbest", "scored"))
             write_atomically(source, "".join(f"{tokens(word)}\n" for word in words).encode())
             cores = ["--threads", str(self._threads)]
             neural = self.choice.attention
             run_command(
-                ["decode", _INI, "-i", source, "-o", os.devnull, "--nbest", nbest, "--distinct",
+                ["decode", str(Path(scratch, "moses.ini")), "-i", source, "-o", os.devnull,
+                 "--nbest", nbest, "--distinct",
                  "--nbest-size", str(max(size, _CANDIDATES) if neural else size), *cores]
             )  # fmt: skip
             if neural:
                 run_command(
-                    ["nbest", nbest, "--model", _MODEL, "--source", source, "-o", scored, *cores]
-                )
-            yield from _read_forms(scored if neural else nbest, neural=neural)
+                    ["nbest", nbest, "--model", str(base / _MODEL), "--source", source,
+                     "-o", scored, *cores]
+                )  # fmt: skip
+            yield from _read_forms(scored if neural else nbest, base, neural=neural)
 
 
 def run_command(words: Sequence[str]) -> None:

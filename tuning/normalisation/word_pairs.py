@@ -19,6 +19,7 @@ from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.table.input_files import whole_number
 
 # a file whose entries have more words than this on average holds sentences
 _MAX_MEAN_WORDS = 4.0
@@ -151,8 +152,8 @@ class Memory:
         forms = {}
         for number, line in enumerate(read_text(path), 1):
             match line.split("\t"):
-                case word, form, seen if seen.isdecimal():
-                    forms[word] = form, int(seen)
+                case word, form, seen if (times := whole_number(seen, 10**15)) is not None:
+                    forms[word] = form, times
                 case _:
                     raise CorpusError(
                         "not a word, its form and how often it was seen",

@@ -144,14 +144,21 @@ class FoundResult:
 
 def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
     """Yield the records in a folder and up to ``_LEVELS`` levels below it."""
+    seen: set[str] = set()
     for folder, subfolders, names in os.walk(root, followlinks=True):
-        here = Path(folder)
+        here, place = Path(folder), os.path.realpath(folder)
+        if place in seen:  # a link led here before, perhaps in a circle
+            subfolders.clear()
+            continue
+        seen.add(place)
         is_deepest = len(here.relative_to(root).parts) == _LEVELS
-        subfolders[:] = [
+        shown = [
             name
             for name in subfolders
             if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
         ]
+        # links come last, so that a folder is found under its own name
+        subfolders[:] = sorted(shown, key=lambda name: (here / name).is_symlink())
         for name in names:
             # a result.json has the weights and the rounds, so skip the weights.json beside it
             if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):

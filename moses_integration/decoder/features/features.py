@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
-from moses_integration.ini.edits import neural_options
+from moses_integration.ini.edits import factor_problems, neural_options
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OUTPUT_SECTIONS, SHORT_NAMES
@@ -299,14 +299,16 @@ def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
 
 
 def _check_sections(ini: MosesIni) -> None:
-    """Refuse sections that Moses does not have or that this decoder does not support.
+    """Refuse sections that Moses or this decoder does not have, and tables without factors.
 
     Raises:
-        IniError: The ini has such a section; the error names the first one.
+        IniError: The ini has such a section or table; the error names the first one.
     """
     for severity, problem in section_problems(ini):
         if severity == "error":
             raise problem
+    for problem in factor_problems(ini):
+        raise problem
     for name in ini.sections:
         default, values = _DEFAULT_ONLY.get(name), set(ini.values(name))
         if name in _READ or name in SHORT_NAMES or values == {default}:

@@ -51,7 +51,7 @@ from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_w
 # the arrays of a cache file; their types differ
 Arrays = Sequence[NDArray[Any]]
 
-_FORMAT = 3  # raise it when the meaning of the arrays changes
+_FORMAT = 4  # raise it when the meaning of the arrays changes
 _MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are deleted
 # column indexes, counted from the column of the scores
 _ALIGNMENT, _SPARSE = 1, 3
@@ -65,7 +65,7 @@ ALIGNMENT_PROBLEM = (
 FINE, FACTORS, LABEL, BAD_ALIGNMENT, SPARSE_SCORES = 0, 1, 2, 3, 4
 _PROBLEMS = {
     FACTORS: (
-        "the target phrase has a bar in a token",
+        "a phrase has a bar in a token",
         "the embedded decoder does not support factors: write a bar as &#124;",
     ),
     LABEL: (
@@ -265,7 +265,8 @@ class _HeldTable(NamedTuple):
             begins = np.append(0, np.flatnonzero(as_array(text) == LINE_FEED) + 1)
             bounds = itertools.pairwise(begins[block.run_offsets].tolist())
             for row, (begin, end) in zip(block.run_offsets.tolist(), bounds, strict=False):
-                source = b" ".join(phrase_tokens(block.source(row)))
+                words = phrase_tokens(block.source(row))
+                source = b" ".join(word.partition(b"|")[0] for word in words)
                 lines[source] = lines.get(source, b"") + text[begin:end]
         return cls(block.path, block.format, lines)
 
@@ -313,7 +314,8 @@ def match_sources(
             if at == end:
                 break
             stop = token_end(data, at, end, BLANKS)
-            word = find_word(words, data, at, stop)
+            # Moses looks a word up by the factor before the bar; `parse_lines` refuses the line
+            word = find_word(words, data, at, find_byte(data, at, stop, BAR))
             phrase = child(trie, phrase, word) if word >= 0 else -1
             at = stop
         phrases[line] = phrase if phrase > 0 else -1
@@ -435,6 +437,9 @@ def parse_lines(
             problem = BAD_ALIGNMENT
         if token_begin(data, begin, end, BLANKS) < end:
             problem = SPARSE_SCORES
+        source_end = spans[line, SOURCE_END]
+        if find_byte(data, spans[line, SOURCE], source_end, BAR) < source_end:
+            problem = FACTORS
         if problem != FINE:
             return line, problem
         parsed.word_offsets[row + 1], parsed.link_offsets[row + 1] = words, links

@@ -11,7 +11,8 @@ from phrasescore.errors import IniError
 
 INI = (
     "[mapping]\n{mapping}\n[feature]\n"
-    "PhraseDictionaryMemory name=T num-features=2 path=x table-limit={limit}\n"
+    "PhraseDictionaryMemory name=T num-features=2 input-factor=0 output-factor=0 path=x "
+    "table-limit={limit}\n"
     "LexicalReordering name=R type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 "
     "path=x default-scores={scores}\n"
 )
@@ -50,7 +51,8 @@ def test_default_scores(score: str) -> None:
 
 def test_many_tables() -> None:
     """More decoding paths than eight bits can number are refused."""
-    lines = [f"PhraseDictionaryMemory name=T{n} num-features=1 path=x" for n in range(128)]
+    line = "PhraseDictionaryMemory name=T{} num-features=1 input-factor=0 output-factor=0 path=x"
+    lines = [line.format(n) for n in range(128)]
     for most, fits in ((127, True), (128, False)):
         mapping = "\n".join(f"{number} T {number}" for number in range(most))
         text = "\n".join(["[mapping]", mapping, "[feature]", *lines])

@@ -48,3 +48,15 @@ def test_a_phrase_table_is_no_reordering_table(tmp_path: Path, in_memory: bool) 
     assert len(loader.load(path, 1, "here", source).phrases) == 1
     with pytest.raises(PhraseTableError, match="4 columns, expected 3 in a reordering table"):
         loader.load(path, 1, "here", source, reordering=True)
+
+
+@pytest.mark.parametrize("in_memory", [False, True])
+@pytest.mark.parametrize("line", [b"c|N ||| cc ||| 0.9", b"c ||| cc|N ||| 0.9"])
+def test_a_bar_in_a_phrase_of_the_input(tmp_path: Path, line: bytes, in_memory: bool) -> None:
+    """Moses looks words up by the factor before the bar, so the line is not ignored but refused."""
+    path = tmp_path / "table"
+    path.write_bytes(b"a ||| x ||| 0.5\n" + line + b"\nd|N ||| y ||| 0.5\n")
+    loader = TableLoader(None, in_memory=in_memory)
+    with pytest.raises(PhraseTableError, match="a phrase has a bar in a token"):
+        loader.load(path, 1, "here", SourcePhrases([(b"a", b"c")], 7))
+    assert len(loader.load(path, 1, "here", SourcePhrases([(b"a",)], 7)).phrases) == 1

@@ -23,7 +23,7 @@ from tests.support.random_models import save_random_model
 
 INI = """\
 [feature]
-PhraseDictionaryMemory name=TM num-features=1 path=table
+PhraseDictionaryMemory name=TM num-features=1 input-factor=0 output-factor=0 path=table
 FeedForwardLM name=NeuralLM0 path=lm{options}
 [weight]
 TM= 0.3

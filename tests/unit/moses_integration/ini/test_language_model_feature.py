@@ -27,7 +27,7 @@ TM= 0.3
 LM0= 0.50  # tuned
 
 [feature]
-PhraseDictionaryMemory name=TM num-features=1 path=table
+PhraseDictionaryMemory name=TM num-features=1 input-factor=0 output-factor=0 path=table
 UnknownWordPenalty
 KENLM name=LM0 path=lm factor=0   # five-grams
 Distortion

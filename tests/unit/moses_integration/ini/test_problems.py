@@ -38,7 +38,7 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
 def test_a_sound_ini_has_no_problems() -> None:
     """Moses finds reordering tables with .gz and compact tables with their ending."""
     data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
-    data += b"PhraseDictionaryCompact num-features=1 path=cpt\n"
+    data += b"PhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
     assert found(data) == []
 
 
@@ -49,6 +49,9 @@ def test_a_sound_ini_has_no_problems() -> None:
          "Write [distortion-limit], or delete it."),
         (b"[tm]\n6\n", "x.ini:4: Moses never reads [tm], the short name of weight-t. Delete it."),
         (b"[tt]\n6\n", "x.ini:4: Moses never reads [tt], the short name of report-segm"),
+        (b"[feature]\nPhraseDictionaryCompact name=T num-features=1 input-factor=0 path=cpt\n",
+         "x.ini:4: T needs input-factor=0 and output-factor=0. Add them to its line; without them, "
+         "Moses looks up nothing in the table."),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
         (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),

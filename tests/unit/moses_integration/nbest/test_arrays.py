@@ -11,6 +11,7 @@ import pytest
 
 from moses_integration.nbest.arrays import NBestReader
 from moses_integration.nbest.format import read_nbest
+from moses_integration.nbest.segmentation import without_marks
 from phrasescore.errors import NBestError
 from phrasescore.words.word_table import WordTable
 
@@ -105,3 +106,15 @@ def test_sparse_features_without_a_weight_are_known(tmp_path: Path) -> None:
     reader = NBestReader(path, WordTable(), sparse_weights={"TM_x": 0.5})
     assert reader.read().sparse.tolist() == [0.0, 2.0]
     assert reader.unweighted == "TM_y"
+
+
+def test_marks_of_phrases_are_no_words(tmp_path: Path) -> None:
+    """Lists of ``moses -t`` are read as the same lists without marks, whatever reads them."""
+    path = tmp_path / "list"
+    for marked in (False, True):
+        text = b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -1 ||| -1\n"
+        text += b"1 |||  |0-18446744073709551615| la  ||| LM0= -1.0000000000000000001 ||| -1\n"
+        path.write_bytes(text if marked else without_marks(text))
+        found = NBestReader(path, WordTable([b"la", b"maison"]), with_words=True).read()
+        assert list(found.words) == [b"la maison .", b"la"]
+        assert found.tokens.tolist() == [0, 1, -1, 0]

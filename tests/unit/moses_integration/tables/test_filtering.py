@@ -141,3 +141,11 @@ def test_names_do_not_lead_out_of_the_folder(tmp_path: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"moses.ini:3: the feature name .* cannot be a"):
         filter_system(ini, [b"a"], tmp_path / "folder")
     assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_only_the_first_factor_is_compared() -> None:
+    """Moses looks words up by the factor before the bar."""
+    phrases = PhraseFilter([b"a c|V d"])
+    assert phrases.occurs(b"a c|N")
+    assert phrases.occurs(b"c d")
+    assert not phrases.occurs(b"N")

@@ -58,15 +58,15 @@ def program(tmp_path: Path) -> Path:
     return package
 
 
-def call(program: Path, code: str = _RUN, **environment: str) -> list[str]:
-    """Run Python in the program's folder; return the printed words."""
+def call(program: Path, code: str = _RUN, cwd: Path | None = None, **environment: str) -> list[str]:
+    """Run Python in the folder above the program, or in ``cwd``; return the printed words."""
     folder = program.parent.parent
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
     # for Python, a file with equal size and time in seconds is the file of the cached bytecode
     environment["PYTHONDONTWRITEBYTECODE"] = "1"
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=folder,
+        cwd=cwd or folder,
         env={**os.environ, "PYTHONPATH": str(program.parent), **environment},
         capture_output=True,
         text=True,
@@ -165,3 +165,36 @@ def test_a_folder_that_can_only_be_read(program: Path) -> None:
     elsewhere = {"XDG_CACHE_HOME": str(home)}
     shutil.rmtree(program / "__pycache__", ignore_errors=True)
     assert call(program, textwrap.dedent(code) + _RUN, **elsewhere) == ["18", "0"]
+
+
+@pytest.mark.parametrize("relative", [{"TMPDIR": "."}, {"XDG_CACHE_HOME": "cache"}])
+def test_no_folder_of_the_current_folder_supplies_code(
+    program: Path, tmp_path: Path, relative: dict[str, str]
+) -> None:
+    """Without a safe folder, code is compiled and not kept; the current folder stays unread."""
+    data = tmp_path / "data"
+    data.mkdir()
+    # as in a container in which only the folder of the data can be written
+    shutil.rmtree(program / "__pycache__", ignore_errors=True)
+    (program / "__pycache__").write_bytes(b"")
+    places = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "/dev/null", "TMPDIR": "/dev/null"}
+    code = "import os; from phrasescore.compiling import cache; import phrasescore.compiled\n"
+    code += "print(cache.chosen_folder, os.environ.get('NUMBA_CACHE_DIR'))"
+    places |= relative
+    assert call(program, code, data, **places) == ["None", "None"]
+    places |= {"TMPDIR": str(data)}
+    assert call(program, code, data, **places) == ["None", "None"]
+    assert call(program, _RUN, data, **places) == ["18", "3"]
+    assert list(data.iterdir()) == []
+
+
+def test_a_relative_folder_is_refused(program: Path) -> None:
+    """A relative NUMBA_CACHE_DIR would make every current folder a source of compiled code."""
+    code = """
+        from phrasescore.errors import SettingsError
+        try:
+            import phrasescore.compiled
+        except SettingsError as error:
+            print(error.problem)
+    """
+    assert call(program, code, NUMBA_CACHE_DIR="cache")[-1] == "code"

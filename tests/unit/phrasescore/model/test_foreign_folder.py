@@ -81,6 +81,8 @@ def _all_as(kind: str) -> Callable[[dict[str, Any]], object]:
 
 
 ONE = b'"output_words":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+HUGE = b'{"a":{"dtype":"F32","shape":[0,%d],"data_offsets":[0,0]}}' % 2**62
+MANY_DIMENSIONS = b'{"a":{"dtype":"F32","shape":[1%s],"data_offsets":[0,4]}}' % (b",1" * 70)
 DEEP = b"[" * 200_000
 
 
@@ -110,6 +112,8 @@ DEEP = b"[" * 200_000
         (text("model.safetensors", b"\x02"), "the weights cannot be read"),
         (header(b"{}", length=2**63), "the weights cannot be read"),
         (header(b"{}", length=50_000_000), "the weights cannot be read"),
+        (header(HUGE), "the weights cannot be read"),
+        (header(MANY_DIMENSIONS, body=b"\0" * 4), "the weights cannot be read"),
         (header(b'{"a":' + DEEP), "the weights cannot be read"),
         (header(b"{" + ONE + b"}", body=b"\0" * 3), "the weights cannot be read"),
         (header(b"{" + ONE + b"}", body=b"\0" * 5), "the weights cannot be read"),

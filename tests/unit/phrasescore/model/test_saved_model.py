@@ -127,10 +127,18 @@ def test_what_appears_meanwhile_stays(
 
 
 def test_a_folder_that_is_called_as_the_hidden_one(tmp_path: Path) -> None:
-    """In a folder with the name of the hidden folder, only model files are removed."""
+    """A folder with the name of the hidden folder stays, with all files, whatever their names."""
     folder = tmp_path / "model"
     save(folder, 1)
     backup_of(folder).mkdir()
+    mine = [backup_of(folder) / name for name in ("config.json", "thesis.tex", "SHA256SUMS")]
+    for path in mine:
+        path.write_text("{}")
+        recover(folder)
+        assert path.exists()
+    (backup_of(folder) / "thesis.tex").unlink()
+    recover(folder)
+    assert (backup_of(folder) / "config.json").exists()
     (backup_of(folder) / "thesis.tex").write_text("do not lose me")
     with pytest.raises(
         SettingsError, match=r"\.model\.replaced: the name is taken, but not by a model"

@@ -60,3 +60,17 @@ def test_a_terminal_gets_a_bar(
         drawn = capsys.readouterr().err
     assert "20.0/1.00k" in drawn
     assert "nll 1.5" in drawn
+
+
+def test_names_cannot_control_the_terminal(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Names in an ini may hold escapes, and bytes that are not UTF-8."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    with Progress("filtering t\x1b[2J\n\udcff.gz", total=10, unit="lines") as shown:
+        clock.now = 0.11
+        shown.advance(5, "\x9b2J")
+        drawn = capsys.readouterr().err
+    assert r"filtering t\x1b[2J\n\xff.gz" in drawn
+    assert r"\x9b2J" in drawn
+    assert "\x1b[2J" not in drawn

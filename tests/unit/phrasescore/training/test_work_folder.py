@@ -17,6 +17,7 @@ from phrasescore.training.settings import INPUT, TrainingSettings
 from phrasescore.training.work_folder import (
     TrainingState,
     another_refused,
+    finished_state,
     known_settings,
     load_checkpoint,
     remove_work,
@@ -211,3 +212,20 @@ def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:
         path.write_bytes(point + end + point)
         begin_curve(path, 5)
         assert path.read_bytes() == point
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {},
+        {"training": {"updates": 1}},
+        {"training": 1, "held_out": {}},
+        {"training": {"updates": "1", "words": 2, "seconds": 3.0}, "held_out": {}},
+        {"training": {"words": 2}, "held_out": {}},
+    ],
+)
+def test_a_model_without_the_record_of_its_training(tmp_path: Path, record: object) -> None:
+    """Such a model cannot be trained further, and the error names the file."""
+    (tmp_path / "provenance.json").write_text(json.dumps(record))
+    with pytest.raises(ResumeError, match=r"provenance\.json: not a usable checkpoint"):
+        finished_state(tmp_path)

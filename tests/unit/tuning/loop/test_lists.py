@@ -118,3 +118,13 @@ def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> No
     assert np.diff(arrays.starts).tolist() == [1, 1, 1, 1]
     assert arrays.statistics[:, 8].tolist() == [5, 6, 0, 5]
     assert not arrays.statistics[:, :8].any()
+
+
+def test_line_ends_of_references_are_noted_once(tmp_path: Path) -> None:
+    """The CR changes the last word of each reference, so tuning would aim at other words."""
+    path = tmp_path / "refs"
+    path.write_bytes(b"".join(line + b"\r\n" for line in REFERENCES))
+    statistics = CandidateStatistics.read([path], Objective())
+    (note,) = read(tmp_path, statistics, *PERFECT).notes[:1]
+    assert note == f"{path}: lines end in CR LF; the CR counts as part of the last word"
+    assert not any("CR LF" in note for note in read(tmp_path, statistics, *PERFECT).notes)

@@ -121,6 +121,7 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
         (["", "c d"], "1 of 2 translations are empty"),
         (["a b", "c &apos;d"], "has escapes such as &apos;"),
         (["a b\r", "c d\r"], "lines end in CR LF"),
+        (["a |0-0| b |1-1|", "c d"], "has marks of phrases such as |0-1|"),
     ],
 )
 def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) -> None:

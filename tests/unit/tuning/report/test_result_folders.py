@@ -85,7 +85,16 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
     write_model(tmp_path / "results" / "own")
     (tmp_path / "results" / "models").symlink_to(tmp_path / "home")
     (tmp_path / "results" / "again").symlink_to(tmp_path / "results" / "own")
-    assert found(tmp_path / "results") == {"own": "train", "again": "train"}
+    assert found(tmp_path / "results") == {"own": "train"}
+
+
+def test_links_within_the_results_are_followed_once(tmp_path: Path) -> None:
+    """Links in a circle end, and a link to the latest run is not a second system."""
+    write_model(tmp_path / "run")
+    for name in ("again", "latest", "a", "b"):
+        (tmp_path / name).symlink_to(tmp_path / ("run" if name == "latest" else "."))
+    (tmp_path / "run" / "up").symlink_to(tmp_path)
+    assert found(tmp_path) == {"run": "train"}
 
 
 def test_nothing_there(tmp_path: Path) -> None:
