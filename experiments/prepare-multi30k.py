@@ -75,7 +75,8 @@ def main() -> None:
                 "\n".join(side) + "\n", "utf-8", newline="\n"
             )
     train = [f"train.{language}" for language in languages]
-    command = ["phrasescore", "build", *train, "system", "--lm-order", "5", "--update"]
+    command = ["phrasescore", "build", *train, "system", "--lm-order", "5"]
+    command += ["--aligner", "fast_align", "--update"]
     subprocess.run(command, cwd=folder, check=True)
 
 

@@ -12,6 +12,7 @@ import click
 from moses_integration.system_building.build_settings import (
     CASES,
     CHARACTER_DEFAULTS,
+    DEFAULT_ALIGNERS,
     HIGHEST_ORDER,
     LONGEST_PHRASE,
     BuildInputs,
@@ -82,14 +83,21 @@ class BuildOptions(Options):
         default=BuildSettings.case,
     )
     lowercase: bool = flag("The same as --case lower.", excludes=("case",))
-    alignment: Path | None = option(
-        _FILE, "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1)."
+    alignments: tuple[Path, ...] = option(
+        _FILE,
+        "A word alignment of SOURCE and TARGET (lines such as 0-0 1-2 2-1). May be repeated: "
+        "phrases are counted in all alignments together.",
+        "--alignment",
+        many=True,
     )
-    aligner: Any = _by_unit(
+    aligners: tuple[Any, ...] = option(
         "NAME",
-        "aligner",
-        "The word aligner: fast_align, run in both directions (needs pip install "
-        "'phrasescore[alignment]'); or monotone, for characters.",
+        "A word aligner: fast_align or eflomal (need pip install 'phrasescore[alignment]'), run in "
+        "both directions; or monotone, for characters. May be repeated, and given with --alignment."
+        f"  [default: {' and '.join(DEFAULT_ALIGNERS)}; with --characters monotone; with "
+        "--alignment none]",
+        "--aligner",
+        many=True,
     )
     max_phrase_length: int | None = _by_unit(
         BoundedInt(1, LONGEST_PHRASE),
@@ -154,13 +162,14 @@ def build(options: BuildOptions) -> None:
     settings = options.settings(
         BuildSettings,
         case="lower" if options.lowercase else options.case,
+        aligners=options.aligners or None,
         cleaning=not options.no_cleaning,
         reordering=not (options.no_reordering or options.characters),
         threads=threads,
         **{name: defaults[name] if value is None else value for name, value in named.items()},
     )
     texts = options.language_model_texts
-    inputs = BuildInputs(options.source, options.target, options.alignment, texts)
+    inputs = BuildInputs(options.source, options.target, options.alignments, texts)
     folder = SystemFolder(options.system, 1 + len(texts))
     with interruptible(options.system):
         for outcome in build_system(inputs, folder, settings, update=options.update):

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from moses_integration.language_model.kneser_ney import write_arpa
 from moses_integration.system_building.build_settings import (
+    DEFAULT_ALIGNERS,
+    Aligner,
     BuildInputs,
     BuildSettings,
     SystemFolder,
@@ -22,6 +26,7 @@ from moses_integration.system_building.corpus_preparation import (
 )
 from moses_integration.system_building.extraction import (
     AlignedText,
+    SortedRun,
     extract_runs,
 )
 from moses_integration.system_building.lexical_probabilities import (
@@ -35,9 +40,9 @@ from moses_integration.system_building.phrase_numbers import (
     read_numbered_text,
 )
 from moses_integration.system_building.phrase_scoring import write_tables
+from moses_integration.system_building.word_aligners import align_words
 from moses_integration.system_building.word_alignment import (
     Links,
-    align_words,
     check_links,
     link_lines,
     read_links,
@@ -45,6 +50,7 @@ from moses_integration.system_building.word_alignment import (
 )
 from moses_integration.text.preparation import read_truecaser, write_settings
 from moses_integration.text.tokenising import language_notes
+from phrasescore.errors import CorpusError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
@@ -65,15 +71,15 @@ def build_system(
     """Build a system, or continue an interrupted build; yield the outcome of each step.
 
     Args:
-        inputs: The text, and its alignment if given.
+        inputs: The text, and its alignments if any are given.
         folder: The folder of the system.
         settings: The settings of the build.
         update: Whether to repeat steps whose settings differ from those of an earlier run.
 
     Raises:
-        CorpusError: The text or the alignment cannot be used.
+        CorpusError: The text or an alignment cannot be used.
         ResumeError: The folder holds a build with other settings, or its files were modified.
-        MissingDependencyError: A program or the library of word aligners is not installed.
+        MissingDependencyError: The library of word aligners is not installed.
     """
     builder = _Builder(inputs, folder, settings)
     outcomes: list[Outcome] = []
@@ -83,7 +89,13 @@ def build_system(
             yield outcome
         steps = {each.name: {"seconds": each.seconds, **each.counts} for each in outcomes}
         recorded = {name: value for name, value in vars(settings).items() if name != "threads"}
+        recorded["aligners"] = builder.aligners
         record = provenance(inputs=(*inputs.paths, *inputs.language_model_texts), settings=recorded)
+        record["aligners"] = {
+            each.counts["aligner"]: each.counts["made_by"]
+            for each in outcomes
+            if "made_by" in each.counts
+        }
         BuildRecord(steps, record).write(folder.path / RESULT)
 
 
@@ -92,21 +104,29 @@ class _Builder:
 
     def __init__(self, inputs: BuildInputs, folder: SystemFolder, settings: BuildSettings) -> None:
         self._inputs, self._folder, self._settings = inputs, folder, settings
+        usual: tuple[Aligner, ...] = ("monotone",) if settings.characters else DEFAULT_ALIGNERS
+        aligners = settings.aligners
+        self.aligners = (() if inputs.alignments else usual) if aligners is None else aligners
 
     def steps(self) -> list[FunctionStep]:
         """Return all steps, each after the steps whose outputs it reads."""
         settings, folder = self._settings, self._folder
-        given = self._inputs.alignment is not None
-        texts, alignment = folder.texts, (folder.alignment,)
-        prepared = (*texts, *self._truecase_models, *(alignment if given else ()))
-        steps: list[FunctionStep] = [
-            Step("corpus", self._prepare, self._corpus_settings(), (), prepared)
-        ]
-        if not given:
-            by = {"aligner": settings.aligner}
-            steps.append(Step("alignment", self._align, by, texts, alignment))
-        corpus = (*texts, *alignment)
-        longest = {"max_phrase_length": settings.max_phrase_length}
+        texts = folder.texts
+        prepared = (*texts, *self._truecase_models, folder.kept)
+        aligned: list[FunctionStep] = []
+        for number, path in enumerate(self._inputs.alignments, 1):
+            by, output = {"sha256 of the alignment": sha256_of(path)}, folder.alignment(str(number))
+            take = partial(self._take_links, path, output)
+            aligned.append(Step(f"align-{number}", take, by, (*texts, folder.kept), (output,)))
+        for aligner in self.aligners:
+            output = folder.alignment(aligner)
+            align = partial(self._align, aligner, output)
+            aligned.append(Step(f"align-{aligner}", align, {}, texts, (output,)))
+        links = tuple(output for step in aligned for output in step.outputs)
+        scoring = {
+            "max_phrase_length": settings.max_phrase_length,
+            "alignments": [path.name for path in links],
+        }
         order = {"lm_order": settings.lm_order}
         models, tables = folder.language_models, self._tables
         scored = (*folder.lexical_tables, *tables)
@@ -117,10 +137,11 @@ class _Builder:
             )
         ]
         return [
-            *steps,
+            Step("corpus", self._prepare, self._corpus_settings(), (), prepared),
+            *aligned,
             Step("language-model", self._language_model, order, texts[1:], models[:1]),
             *more,
-            Step("score", self._extract_and_score, longest, corpus, scored),
+            Step("score", partial(self._score, links), scoring, (*texts, *links), scored),
             Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
         ]
 
@@ -143,7 +164,7 @@ class _Builder:
         settings = self._settings
         digests = {
             f"sha256 of the {what}": sha256_of(path)
-            for what, path in zip((*_SIDES, "alignment"), self._inputs.paths, strict=False)
+            for what, path in zip(_SIDES, self._inputs.paths, strict=False)
         }
         return digests | {
             "tokenize": list(settings.tokenize or ()),
@@ -152,6 +173,7 @@ class _Builder:
             "characters": settings.characters,
             "max_sentence_length": settings.max_sentence_length,
             "cleaning": settings.cleaning,
+            "aligned": bool(self._inputs.alignments),
         }
 
     def _ini_settings(self) -> dict[str, Any]:
@@ -169,20 +191,20 @@ class _Builder:
     def _target(self) -> NumberedText:
         return read_numbered_text(self._folder.texts[1])
 
-    @cached_property
-    def _links(self) -> Links:
-        return read_links(self._folder.alignment)
-
     def _prepare(self) -> dict[str, Any]:
-        settings, alignment = self._settings, self._inputs.alignment
+        settings, aligned = self._settings, bool(self._inputs.alignments)
         sources = (
-            TextSource(self._inputs.source, settings.text.source, alignment is not None),
-            TextSource(self._inputs.target, settings.text.target, alignment is not None),
+            TextSource(self._inputs.source, settings.text.source, aligned=aligned),
+            TextSource(self._inputs.target, settings.text.target, aligned=aligned),
         )
         max_words = settings.max_sentence_length if settings.cleaning else None
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
-        report: dict[str, Any] = {
+        kept = np.zeros(done.lines, np.bool_)
+        kept[done.kept - 1] = True
+        with open_output(self._folder.kept) as stream:
+            np.save(stream, kept)
+        return {
             "pairs_read": done.lines,
             "pairs_kept": len(done.kept),
             "left_out": dict(done.left_out),
@@ -191,40 +213,54 @@ class _Builder:
             "warnings": [_MANY_LEFT_OUT] if len(done.kept) < _MIN_KEPT * done.lines else [],
             "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
-        if alignment is not None:
-            links = select_links(read_links(alignment), done.kept, done.lines, alignment)
-            check_links(links, done.kept, (self._source.lengths, self._target.lengths), alignment)
-            report |= self._write_links(links)
-        return report
 
-    def _align(self) -> dict[str, Any]:
-        aligner = self._settings.aligner
-        links = align_words(self._source, self._target, aligner)
-        return {"aligner": aligner} | self._write_links(links)
+    def _take_links(self, path: Path, output: Path) -> dict[str, Any]:
+        """Take the links of the pairs that were kept from a given alignment."""
+        kept = np.load(self._folder.kept, allow_pickle=False)
+        lines = np.flatnonzero(kept) + 1
+        links = select_links(read_links(path), lines, len(kept), path)
+        check_links(links, lines, (self._source.lengths, self._target.lengths), path)
+        return {"aligner": str(path), "made_by": "given"} | self._write_links(links, output)
 
-    def _write_links(self, links: Links) -> dict[str, int]:
-        with open_output(self._folder.alignment) as stream:
+    def _align(self, aligner: Aligner, output: Path) -> dict[str, Any]:
+        texts, threads = self._folder.texts, self._settings.threads
+        links, record = align_words(
+            self._source, self._target, texts, aligner, output, threads=threads
+        )
+        return {"aligner": aligner, **record} | self._write_links(links, output)
+
+    def _write_links(self, links: Links, output: Path) -> dict[str, int]:
+        with open_output(output) as stream:
             for lines in link_lines(links, _LINES_AT_ONCE):
                 stream.write(lines)
         empty = int((links.offsets[1:] == links.offsets[:-1]).sum())
         return {"links": len(links.sources), "pairs_without_links": empty}
 
-    def _extract_and_score(self) -> dict[str, Any]:
+    def _score(self, aligned: Sequence[Path]) -> dict[str, Any]:
+        """Count the phrase pairs of all alignments together, and write the tables."""
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
         own_folder(folder)
         for name, text in zip(_SIDES, (self._source, self._target), strict=True):
             number_phrases(text, self._settings.max_phrase_length).save(folder / name)
-        own_folder(folder / "runs")
         source, target = (PhraseNumbers.load(folder / name) for name in _SIDES)
-        aligned = AlignedText(self._source, self._target, self._links, source, target)
         threads, memory = self._settings.threads, self._settings.memory
-        runs = extract_runs(aligned, folder / "runs", threads=threads, memory=memory)
-        words = count_linked_words(self._source, self._target, self._links)
+        alignments = [read_links(path) for path in aligned]
+        runs: list[SortedRun] = []
+        for number, links in enumerate(alignments):
+            both = AlignedText(self._source, self._target, links, source, target)
+            place = own_folder(folder / f"runs{number}")
+            runs += extract_runs(both, place, threads=threads, memory=memory)
+        if not runs:
+            raise CorpusError(
+                "no phrase pair could be extracted: no sentence pair has a usable link",
+                remedy="check the word alignment",
+            )
+        words = count_linked_words(self._source, self._target, alignments)
         texts = (Phrases.of_text(each.ids, each.words) for each in (self._source, self._target))
         sides = (next(texts), source), (next(texts), target)
-        del aligned
-        self._forget("_source", "_target", "_links")
+        del alignments, links, both
+        self._forget("_source", "_target")
         write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
         records = {"word_pairs": len(words.counts), "records": sum(map(len, runs))}
@@ -233,7 +269,7 @@ class _Builder:
         return records | counts
 
     def _language_model(self) -> dict[str, Any]:
-        self._forget("_source", "_target", "_links")
+        self._forget("_source", "_target")
         return self._estimate(self._folder.texts[1], 0)
 
     def _forget(self, *names: str) -> None:

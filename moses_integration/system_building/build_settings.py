@@ -22,8 +22,9 @@ from phrasescore.table.input_files import open_input, read_lines
 
 Case = Literal["truecase", "lower", "keep"]
 CASES: tuple[Case, ...] = get_args(Case)
-Aligner = Literal["fast_align", "monotone"]
+Aligner = Literal["fast_align", "eflomal", "monotone"]
 ALIGNERS: tuple[Aligner, ...] = get_args(Aligner)
+DEFAULT_ALIGNERS: tuple[Aligner, ...] = ("fast_align", "eflomal")
 # Moses's decoder does not look up longer phrases
 LONGEST_PHRASE = 20
 _MEMORY = 1 << 29
@@ -64,7 +65,7 @@ Distortion0= 0.3
 _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
 _LANGUAGE_MODEL_WEIGHT = 0.5  # the sum of the weights of all language models
 # the default options if every character is a word
-CHARACTER_DEFAULTS = {"aligner": "monotone", "max_phrase_length": 10, "lm_order": 10}
+CHARACTER_DEFAULTS = {"max_phrase_length": 10, "lm_order": 10}
 # in a moses.ini, a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
 
@@ -76,14 +77,14 @@ class BuildInputs:
     Args:
         source: The source side, a sentence per line, plain or gzip.
         target: The target side, with the translation of each line of the source side.
-        alignment: A word alignment of the two sides, or ``None`` to compute an alignment.
+        alignments: Word alignments of the two sides.
         language_model_texts: More texts of the target language; a separate language model is
             estimated from each.
     """
 
     source: Path
     target: Path
-    alignment: Path | None = None
+    alignments: tuple[Path, ...] = ()
     language_model_texts: tuple[Path, ...] = ()
 
     def __post_init__(self) -> None:
@@ -102,8 +103,7 @@ class BuildInputs:
     @property
     def paths(self) -> tuple[Path, ...]:
         """The given files of the parallel text."""
-        given = (self.source, self.target, self.alignment)
-        return tuple(path for path in given if path is not None)
+        return (self.source, self.target, *self.alignments)
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,8 @@ class BuildSettings:
             lower-case the text, ``keep`` to change nothing.
         characters: Whether every character is a word.
         reordering: Whether phrases may be reordered; otherwise there is no reordering table.
-        aligner: The word aligner, if no alignment is given.
+        aligners: The word aligners; with ``None``, no aligner if alignments are given, otherwise
+            ``monotone`` for characters and ``DEFAULT_ALIGNERS`` for words.
         max_phrase_length: The maximum number of words of a phrase, on either side.
         lm_order: The order of the language model.
         distortion_limit: The distortion limit in the moses.ini; -1 for no limit.
@@ -133,7 +134,7 @@ class BuildSettings:
     case: Case = "keep"
     characters: bool = False
     reordering: bool = True
-    aligner: Aligner = "fast_align"
+    aligners: tuple[Aligner, ...] | None = None
     max_phrase_length: Annotated[int, Between(1, LONGEST_PHRASE)] = 7
     lm_order: Annotated[int, Between(1, HIGHEST_ORDER)] = 3
     distortion_limit: Annotated[int, Between(-1, 10_000)] = 6
@@ -144,10 +145,12 @@ class BuildSettings:
     memory: int = _MEMORY
 
     def __post_init__(self) -> None:
-        if self.aligner not in ALIGNERS:
-            raise SettingsError(
-                f"there is no aligner {self.aligner}{did_you_mean(self.aligner, ALIGNERS)}"
-            )
+        aligners = self.aligners or ()
+        for name in aligners:
+            if name not in ALIGNERS:
+                raise SettingsError(f"there is no aligner {name}{did_you_mean(name, ALIGNERS)}")
+            if aligners.count(name) > 1:
+                raise SettingsError(f"the aligner {name} is given twice", remedy="give it once")
         check_bounds(self)
         for language in self.tokenize or ():
             check_language(language)
@@ -177,7 +180,7 @@ class SystemFolder:
         work: Intermediate files, and the stamps of finished steps.
         phrases: The numbers of phrases, and sorted files of phrase pairs.
         texts: The prepared and cleaned text of both sides.
-        alignment: The word alignment of these texts.
+        kept: Whether each sentence pair of the given texts was kept, as an array.
         lexical_tables: p(source word | target word) and p(target word | source word).
         tables: The phrase table and the reordering table.
         language_models: The language models of the target side and of further texts.
@@ -193,7 +196,7 @@ class SystemFolder:
         self.work = path / ".build"
         self.phrases = self.work / "phrases"
         self.texts = path / "corpus.source.gz", path / "corpus.target.gz"
-        self.alignment = path / "aligned.grow-diag-final-and"
+        self.kept = self.work / "kept.npy"
         self.lexical_tables = path / "lex.e2f", path / "lex.f2e"
         self.tables = path / "phrase-table.gz", path / "reordering-table.gz"
         more = (path / f"lm{number}.arpa.gz" for number in range(1, language_models))
@@ -201,6 +204,10 @@ class SystemFolder:
         self.inis = path / "moses.ini", path / SETTINGS_FILE
         self.truecase_models = tuple(path / name for name in TRUECASE_MODELS.values())
         self._check()
+
+    def alignment(self, name: str) -> Path:
+        """Return the file with the links of an aligner, or of a given alignment, by number."""
+        return self.path / f"aligned.{name}"
 
     def _check(self) -> None:
         for character in _FORBIDDEN:

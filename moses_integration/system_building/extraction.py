@@ -38,7 +38,6 @@ from moses_integration.system_building.phrase_numbers import (
 )
 from moses_integration.system_building.word_alignment import Links
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 
@@ -380,9 +379,6 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
         folder: An empty folder for the runs.
         threads: The number of threads.
         memory: The number of bytes for sorting, in addition to the memory of the corpus.
-
-    Raises:
-        CorpusError: No phrase pair could be extracted.
     """
     longest = text.source_phrases.longest
     rows = rows_within(memory // threads, longest)
@@ -412,10 +408,4 @@ def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) 
         except BaseException:
             stop.set()
             raise
-    runs = [run for part in parts for run in part if len(run) > 0]
-    if not runs:
-        raise CorpusError(
-            "no phrase pair could be extracted: no sentence pair has a usable link",
-            remedy="check the word alignment",
-        )
-    return runs
+    return [run for part in parts for run in part if len(run) > 0]

@@ -7,6 +7,8 @@ with seven decimals.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -85,12 +87,15 @@ class LexicalCounts:
         return LexicalTable(starts, self.sources[order], self.source_given_target[order], null)
 
 
-def count_linked_words(source: NumberedText, target: NumberedText, links: Links) -> LexicalCounts:
-    """Count linked words, and words without a link."""
+def count_linked_words(
+    source: NumberedText, target: NumberedText, alignments: Sequence[Links]
+) -> LexicalCounts:
+    """Count linked words, and words without a link, in all alignments of a text."""
     source_null, target_null = source.id_of(NULL), target.id_of(NULL)
     keys = np.zeros(0, np.uint64)
     counts = np.zeros(0, np.int64)
-    for begin in range(0, len(links), _SENTENCES_AT_ONCE):
+    begins = range(0, len(source), _SENTENCES_AT_ONCE)
+    for links, begin in itertools.product(alignments, begins):
         end = min(begin + _SENTENCES_AT_ONCE, len(links))
         block = _pairs_of_words(source, target, links, (begin, end), (source_null, target_null))
         new_keys, new_counts = np.unique(block, return_counts=True)

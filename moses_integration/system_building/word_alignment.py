@@ -1,9 +1,9 @@
-"""Word alignments: read from a file, or computed in both directions by a library.
+"""Word alignments: reading and writing them, and joining the links of both directions.
 
 Moses and all common aligners use the same text format: one line per sentence pair, such as
 ``0-0 1-2 2-1``, source position first, counted from 0.
 
-The aligner receives words as ids. The two directions are joined by grow-diag-final-and, as in
+The two directions of an aligner are joined by grow-diag-final-and, as in
 Moses's symal. This method starts from joint links, which both directions share. It repeatedly adds
 links of either direction that touch a joint link (also diagonally) and cover an unlinked word.
 Finally it adds links of one direction whose words are both still unlinked (Koehn, Och and Marcu
@@ -23,12 +23,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.build_settings import Aligner
-from moses_integration.system_building.monotone_alignment import align_monotonically
-from moses_integration.system_building.phrase_numbers import NumberedText
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import CorpusError, MissingDependencyError
-from phrasescore.runs.progress import Progress
+from phrasescore.errors import CorpusError
 from phrasescore.table.input_files import open_input
 from phrasescore.words.token_sequences import offsets_of
 
@@ -37,8 +33,6 @@ _BLOCK_LINES = 20_000
 _LINK = re.compile(rb"[0-9]{1,6}-[0-9]{1,6}")
 _LINE = re.compile(rb"[ \t\r\n]*(?:%b(?:[ \t\r\n]+|$))*" % _LINK.pattern)
 _BLANKS = re.compile(rb"[ \t\r\n]+")
-_ROUNDS = 4  # the library's own default
-_PAIRS_AT_ONCE = 10_000
 # links of one direction, links of the other, and joint links (shared by both directions, or added)
 _FORWARD, _BACKWARD, _JOINT = 1, 2, 3
 # the neighbours of a link as (target, source), in the order in which symal visits them
@@ -164,63 +158,6 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
         texts = [b"%d-%d" % pair for pair in pairs]
         bounds = pairwise((offsets - offsets[0]).tolist())
         yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
-
-
-def align_words(source: NumberedText, target: NumberedText, aligner: Aligner) -> Links:
-    """Align all sentence pairs in both directions, and join the two alignments.
-
-    Args:
-        source: The source sentences.
-        target: The target sentences.
-        aligner: ``monotone``, or ``fast_align`` (Dyer et al. 2013, from the library sil-thot).
-
-    Raises:
-        MissingDependencyError: The library is not installed.
-    """
-    if aligner == "monotone":  # one direction is enough, because both would give the same links
-        links, offsets = align_monotonically(source, target)
-        return Links(links[0], links[1], offsets)
-    forward, reverse = _fast_align(source, target), _fast_align(target, source)
-    backward = Links(reverse.targets, reverse.sources, reverse.offsets)
-    return grow_diag_final_and(forward, backward, source.lengths, target.lengths)
-
-
-def _fast_align(source: NumberedText, target: NumberedText) -> Links:
-    """Return the links of p(target | source), at most one for each target word."""
-    try:
-        from thot import alignment
-    except ImportError:
-        raise MissingDependencyError.extra("sil-machine with sil-thot", "alignment") from None
-    model = alignment.FastAlignModel()
-    model.variational_bayes = True
-    for pair in zip(_sentences(source), _sentences(target), strict=True):
-        model.add_sentence_pair(*pair, 1)
-    with Progress("aligning (fast_align)", _ROUNDS, "rounds") as progress:
-        model.start_training()
-        for _ in range(_ROUNDS):
-            model.train()
-            progress.advance(1)
-        model.end_training()
-    return _best_links(model, source, target)
-
-
-def _sentences(text: NumberedText, begin: int = 0, end: int | None = None) -> Iterator[list[str]]:
-    """Yield sentences as lists of word ids in decimal text."""
-    for sentence in range(begin, len(text) if end is None else end):
-        yield list(map(str, text.sentence(sentence)))
-
-
-def _best_links(model: Any, source: NumberedText, target: NumberedText) -> Links:
-    sources, targets = [np.zeros(0, np.int32)], [np.zeros(0, np.int32)]
-    counts: list[int] = []
-    for begin in range(0, len(source), _PAIRS_AT_ONCE):
-        end = min(begin + _PAIRS_AT_ONCE, len(source))
-        pairs = (list(_sentences(side, begin, end)) for side in (source, target))
-        best = [np.nonzero(matrix.to_numpy()) for _, matrix in model.get_best_alignments(*pairs)]
-        sources.extend(rows.astype(np.int32) for rows, _ in best)
-        targets.extend(columns.astype(np.int32) for _, columns in best)
-        counts += [len(rows) for rows, _ in best]
-    return Links(np.concatenate(sources), np.concatenate(targets), offsets_of(counts))
 
 
 def grow_diag_final_and(

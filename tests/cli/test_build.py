@@ -41,7 +41,7 @@ def test_build_and_build_again(
 
     again = phrasescore(*command)
     assert again.returncode == 0
-    assert again.stderr.count(b"(done before)") == 4
+    assert again.stderr.count(b"(done before)") == 5
     assert (tmp_path / "system" / "phrase-table.gz").read_bytes() == table
 
     other = phrasescore(*command, "--lm-order", "2")
@@ -49,7 +49,7 @@ def test_build_and_build_again(
     assert b"lm_order was 3 and is now 2" in other.stderr
     updated = phrasescore(*command, "--lm-order", "2", "--update")
     assert updated.returncode == 0
-    assert updated.stderr.count(b"(done before)") == 2
+    assert updated.stderr.count(b"(done before)") == 3
 
 
 def test_further_text_of_words(
@@ -76,7 +76,7 @@ def test_further_text_of_words(
     assert done.returncode == 0, done.stderr
     (tmp_path / "more").write_text("other words\n")
     done = phrasescore(*command, *more, "--update")
-    assert done.stderr.count(b"(done before)") == 3
+    assert done.stderr.count(b"(done before)") == 4
 
 
 def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> None:

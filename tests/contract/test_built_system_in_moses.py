@@ -18,7 +18,12 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.system_building.word_alignment import grow_diag_final_and, link_lines
-from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
+from tests.support.aligned_corpora import (
+    ODD_WORDS,
+    linked_otherwise,
+    random_corpus,
+    write_corpus,
+)
 from tests.support.plain_symmetrization import links_of
 
 pytestmark = pytest.mark.moses
@@ -52,14 +57,34 @@ def test_same_tables(tmp_path: Path, moses_bin: Path, seed: int, words: int, lon
     """train-model.perl writes equal bytes, including odd words and ties between alignments."""
     paths = write_corpus(tmp_path, random_corpus(seed, 300, ODD_WORDS[-words:], 14))
     model = train_with_moses(tmp_path, moses_bin, longest)
-    build(tmp_path / "s", BuildInputs(*paths), cleaning=False, max_phrase_length=longest)
+    inputs = BuildInputs(*paths[:2], paths[2:])
+    build(tmp_path / "s", inputs, cleaning=False, max_phrase_length=longest)
+    check_equal_tables(tmp_path / "s", model)
+
+
+def test_two_alignments(tmp_path: Path, moses_bin: Path) -> None:
+    """train-model.perl writes equal bytes from the text written once for each alignment."""
+    corpus = random_corpus(6, 200, ODD_WORDS[-9:], 12)
+    other = linked_otherwise(6, corpus)
+    write_corpus(tmp_path, corpus + other)
+    model = train_with_moses(tmp_path, moses_bin, 7)
+    paths = []
+    for name, each in (("one", corpus), ("other", other)):
+        (tmp_path / name).mkdir()
+        paths.append(write_corpus(tmp_path / name, each))
+    inputs = BuildInputs(*paths[0][:2], (paths[0][2], paths[1][2]))
+    build(tmp_path / "s", inputs, cleaning=False)
+    check_equal_tables(tmp_path / "s", model)
+
+
+def check_equal_tables(system: Path, model: Path) -> None:
     reordering = "reordering-table.wbe-msd-bidirectional-fe.gz"
     for own, theirs in (("phrase-table.gz",) * 2, ("reordering-table.gz", reordering)):
-        with gzip.open(tmp_path / "s" / own) as one, gzip.open(model / theirs) as other:
+        with gzip.open(system / own) as one, gzip.open(model / theirs) as other:
             assert one.read() == other.read()
     for name in ("lex.e2f", "lex.f2e"):
         one_lines, other_lines = (
-            sorted((folder / name).read_bytes().split(b"\n")) for folder in (tmp_path / "s", model)
+            sorted((folder / name).read_bytes().split(b"\n")) for folder in (system, model)
         )
         assert one_lines == other_lines
 

@@ -28,7 +28,7 @@ def test_golden_system(golden: Path, tmp_path: Path) -> None:
     """Every file equals those of train-model.perl (steps 4 to 6) and lmplz, byte for byte."""
     given = golden / "extraction"
     texts = given / "corpus.en", given / "corpus.fr"
-    build(tmp_path / "s", BuildInputs(*texts, given / "aligned.grow-diag-final-and"))
+    build(tmp_path / "s", BuildInputs(*texts, (given / "aligned.grow-diag-final-and",)))
     for name in ("phrase-table.gz", "reordering-table.gz", "lm.arpa.gz"):
         assert unzipped(tmp_path / "s" / name) == unzipped(golden / "system" / name), name
     for name in ("lex.e2f", "lex.f2e"):  # Moses writes them in hash table order
@@ -39,8 +39,9 @@ def test_golden_system(golden: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_multi30k_system(multi30k: Path, tmp_path: Path) -> None:
     """Files are equal for 29,000 sentences (839,237 pairs), with many runs and slices."""
-    names = ("train.en.gz", "train.fr.gz", "train.aligned.gz")
-    build(tmp_path / "s", BuildInputs(*(multi30k / name for name in names)), memory=50_000_000)
+    texts = multi30k / "train.en.gz", multi30k / "train.fr.gz"
+    inputs = BuildInputs(*texts, (multi30k / "train.aligned.gz",))
+    build(tmp_path / "s", inputs, memory=50_000_000)
     for name in ("phrase-table.gz", "reordering-table.gz"):
         assert unzipped(tmp_path / "s" / name) == unzipped(multi30k / name), name
 

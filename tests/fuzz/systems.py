@@ -114,8 +114,9 @@ def _built(texts: tuple[str, str], alignment: str, foreign: int) -> Callable[[Pa
         for given, name in zip(paths, (*texts, alignment), strict=True):
             given.write_bytes(head(name))
         paths[foreign] = path
+        inputs = BuildInputs(paths[0], paths[1], (paths[2],))
         settings = BuildSettings(max_phrase_length=4, memory=1 << 24)
-        for _ in build_system(BuildInputs(*paths), SystemFolder(folder), settings):
+        for _ in build_system(inputs, SystemFolder(folder), settings):
             pass
         table = [block.text for block in read_blocks(folder / "phrase-table.gz")]
         return (b"".join(table),)

@@ -33,6 +33,15 @@ def random_corpus(seed: int, sentences: int, words: list[bytes], length: int) ->
     return corpus
 
 
+def linked_otherwise(seed: int, corpus: list[Sentence]) -> list[Sentence]:
+    """Return the sentences with other random links."""
+    rng = np.random.default_rng(seed)
+    return [
+        (source, target, sorted({(int(rng.integers(len(source))), t) for t in range(len(target))}))
+        for source, target, _ in corpus
+    ]
+
+
 def write_corpus(folder: Path, corpus: list[Sentence]) -> tuple[Path, Path, Path]:
     """Write source, target and alignment files."""
     paths = folder / "corpus.f", folder / "corpus.e", folder / "aligned.gdfa"

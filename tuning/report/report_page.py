@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 _TEMPLATES = Path(__file__).parent / "templates"
 _DEV = "dev"  # the name of the text that an experiment tunes weights on
 _WORK = ".training"  # the suffix of a training's work folder
-_VERSIONS = ("phrasescore", "python", "libraries", "processor", "machine", "cores")
+_VERSIONS = ("phrasescore", "python", "libraries", "aligners", "processor", "machine", "cores")
 # kind of record -> its name on the page; the page shows the kinds in this order
 _NOUNS: dict[type, str] = {
     BuildRecord: "built system",

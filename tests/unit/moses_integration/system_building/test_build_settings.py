@@ -18,7 +18,8 @@ from phrasescore.errors import CorpusError, InputError, SettingsError
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"aligner": "fast-align"}, r"did you mean fast_align\?"),
+        ({"aligners": ("fast-align",)}, r"did you mean fast_align\?"),
+        ({"aligners": ("eflomal", "monotone", "eflomal")}, "eflomal is given twice"),
         ({"max_phrase_length": 0}, "expected 1 to 20"),
         ({"max_phrase_length": 21}, "expected 1 to 20"),
         ({"distortion_limit": -2}, "expected -1 to 10,000"),
@@ -52,7 +53,7 @@ def test_inputs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         BuildInputs(text, tmp_path / "missing")
     with pytest.raises(InputError, match="a folder"):
-        BuildInputs(text, text, tmp_path)
+        BuildInputs(text, text, (tmp_path,))
     with pytest.raises(SettingsError, match="standard input"):
         BuildInputs(Path("-"), text)
 

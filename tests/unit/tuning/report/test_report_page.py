@@ -13,7 +13,13 @@ from matplotlib.figure import Figure
 
 from phrasescore.errors import InputError
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import Optimized, TrainingRecord, TunedRound, TuningRecord
+from phrasescore.runs.results import (
+    BuildRecord,
+    Optimized,
+    TrainingRecord,
+    TunedRound,
+    TuningRecord,
+)
 from tests.support.result_folders import (
     HOSTILE,
     sentences,
@@ -234,6 +240,15 @@ def test_names_that_are_no_unicode(tmp_path: Path) -> None:
     write_report(tmp_path / "page.html", read_results(tmp_path))
     text = (tmp_path / "page.html").read_bytes().decode("utf-8")
     assert "caf\\udce9" in text
+
+
+def test_aligners_of_a_system(tmp_path: Path) -> None:
+    """The page names the word aligners of a system, with their seed and version."""
+    aligners = {"fast_align": {"sil-thot": "3.5.3"}, "eflomal": {"sil-thot": "3.5.3", "seed": 7}}
+    (tmp_path / "system").mkdir()
+    BuildRecord({}, {"aligners": aligners}).write(tmp_path / "system" / "result.json")
+    named = "aligners eflomal seed 7, sil-thot 3.5.3, fast_align sil-thot 3.5.3"
+    assert named in page_of(tmp_path).text
 
 
 def test_other_lengths_of_the_source(tmp_path: Path) -> None:

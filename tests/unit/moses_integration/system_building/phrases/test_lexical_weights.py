@@ -20,7 +20,7 @@ from tests.support.plain_phrase_table import Sentence, given_source, given_targe
 def counted(folder: Path, corpus: list[Sentence]) -> LexicalCounts:
     source, target, links = write_corpus(folder, corpus)
     return count_linked_words(
-        read_numbered_text(source), read_numbered_text(target), read_links(links)
+        read_numbered_text(source), read_numbered_text(target), [read_links(links)]
     )
 
 
