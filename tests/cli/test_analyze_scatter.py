@@ -171,4 +171,4 @@ def test_nothing_is_replaced(data: Path, phrasescore: Phrasescore, tmp_path: Pat
     (tmp_path / "out" / "scatter.svg").write_text("mine")
     assert phrasescore(*call, "out").returncode == 2
     assert (tmp_path / "out" / "scatter.svg").read_text() == "mine"
-    assert [path.name for path in (tmp_path / "out").iterdir()] == ["result.json"]
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["scatter.svg"]

@@ -85,9 +85,8 @@ def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> Non
     (tmp_path / "yo").write_text(
         "Aj\u00e1 fo\u0323\u0300.\nWo aj\u00e1!\nx\nw\u1ecd\u0301n aj\u00e1\n"
     )
-    (tmp_path / "links").write_text("0-0 1-1 2-2\n0-0 1-1\n\n0-0 1-1\n")
     (tmp_path / "more").write_text("Aj\u00e1 r\u1ecd \u0300wa.\n")
-    command = ("build", "en", "yo", "system", "--alignment", "links", "--tokenize", "en", "yo")
+    command = ("build", "en", "yo", "system", "--aligner", "monotone", "--tokenize", "en", "yo")
     done = phrasescore(*command, "--language-model-text", "more", "--case", "truecase")
     assert done.returncode == 0, done.stderr.decode()
     said = done.stderr.decode()
