@@ -114,6 +114,8 @@ def test_the_results_of_an_experiment(
     (tmp_path / "toy.toml").write_text(toy.experiment())
     planted = tmp_path / "results" / place
     planted.parent.mkdir(parents=True)
+    # the record of a stopped experiment
+    (tmp_path / "results" / "result.json").write_text('{"kind": "experiment"}')
     planted.symlink_to(victim / target)
     assert_refused(phrasescore("experiment", "toy.toml", "-o", "results"), f"results/{place}")
     assert is_unharmed(victim)
