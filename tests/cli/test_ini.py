@@ -11,7 +11,8 @@ from tests.conftest import Phrasescore
 
 INI = b"""\
 [feature]
-PhraseDictionaryMemory name=TranslationModel0 input-factor=0 output-factor=0 num-features=1 path=old # table
+PhraseDictionaryMemory name=TranslationModel0 input-factor=0 output-factor=0 \
+num-features=1 path=old # table
 Distortion
 [weight]
 TranslationModel0= 0.3
