@@ -43,7 +43,7 @@ FILES = [
     ("filter", "moses.ini", 3),
     ("experiment", ".lock", 2),
     ("experiment", "results.json", 6),
-    ("experiment", "result.json", 0),
+    ("experiment", "result.json", 6),
     ("experiment", "steps/filter.json", 6),
     ("experiment", "systems/baseline/seed1.dev.txt", 3),
     ("train", "checkpoint.pt", 6),

@@ -113,8 +113,8 @@ class TuningResult:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """Sentences about a run that brought nothing, was not finished, or ran away."""
-        return tuple(_warnings(self.rounds, self.best))
+        """Sentences about a run that brought nothing, still rose, or ran away."""
+        return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
 
 
 class Tuning:
@@ -345,9 +345,7 @@ def within_trust(problem: Problem, found: Weights, radius: float) -> tuple[Weigh
 def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
     """Yield a sentence for each sign that the result of a run should not be relied on."""
     last = rounds[-1]
-    if len(rounds) == 1:
-        pass  # the average of several runs, or an ini without better weights at hand
-    elif best.number == 1:
+    if best.number == 1:
         yield (
             "no round decoded better than the start weights, so the result is the untuned system; "
             "try --optimizer mira, another --seed or a longer dev set"
