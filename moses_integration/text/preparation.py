@@ -126,14 +126,13 @@ def read_settings(system: str | Path) -> SystemText:
         InputError: The folder has no ``text.json``.
         SettingsError: ``text.json`` is damaged.
     """
-    folder = _folder_of(system)
-    path = folder / SETTINGS_FILE
+    path = _folder_of(system) / SETTINGS_FILE
     try:
         values = read_object(path)
     except FileNotFoundError:
         raise InputError(
             f"no {SETTINGS_FILE}, so it is not known how the text of this system was prepared",
-            path=folder,
+            path=system,
             remedy=f"copy {SETTINGS_FILE} from the folder that phrasescore build made (and, if it "
             f"has them, {' and '.join(TRUECASE_MODELS.values())}), or name that folder",
         ) from None

@@ -24,7 +24,8 @@ from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.session import planned
 from tuning.experiment.table import experiment_record, markdown
 
-INI = "[feature]\nPhraseDictionaryMemory name=TM num-features=2 path=table\n[weight]\nTM= 1 1\n"
+FACTORS = "input-factor=0 output-factor=0"
+INI = f"[feature]\nPhraseDictionaryMemory name=TM {FACTORS} num-features=2 path=t\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")
 
 
