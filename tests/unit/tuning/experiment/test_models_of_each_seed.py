@@ -24,8 +24,8 @@ from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.session import planned
 from tuning.experiment.table import experiment_record, markdown
 
-FACTORS = "input-factor=0 output-factor=0"
-INI = f"[feature]\nPhraseDictionaryMemory name=TM {FACTORS} num-features=2 path=t\n[weight]\nTM= 1 1\n"
+TABLE = "PhraseDictionaryMemory name=TM num-features=2 input-factor=0 output-factor=0 path=table"
+INI = f"[feature]\n{TABLE}\n[weight]\nTM= 1 1\n"
 BASELINE = ExperimentSystem("Baseline")
 
 
