@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
+from phrasescore.errors import InputError
 from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
@@ -65,6 +67,8 @@ class PreprocessOptions(Options):
 
         settings = TextSettings(tokenizer="unicode")
         if self.system is not None:
+            if not Path(self.system).exists():  # the settings beside it are another system's
+                raise InputError("no such folder", path=self.system)
             text = read_settings(self.system)
             settings = text.source if self.side == "source" else text.target
         names = [each.name for each in dataclasses.fields(TextSettings)]
