@@ -201,6 +201,6 @@ def _describe(counts: Mapping[str, Any]) -> str:
         elif name == "left_out" and value:
             reasons = ", ".join(f"{number:,} {reason}" for reason, number in value.items())
             parts.append(f"{sum(value.values()):,} left out ({reasons})")
-        elif isinstance(value, str):
+        elif name == "aligner":
             parts.append(f"by {value}")
     return ", ".join(parts) or "written"
