@@ -116,9 +116,7 @@ def read_scored(
     missing = np.setdiff1d(np.arange(len(statistics), dtype=np.int32), found.sentences)
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
-    notes = *statistics.notes, *_notes(found, chosen, len(missing), path)
-    statistics.notes = ()  # the first list tells of the references, for all rounds
-    return ScoredList(found, rows, decoded, notes)
+    return ScoredList(found, rows, decoded, tuple(_notes(found, chosen, len(missing), path)))
 
 
 def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
@@ -257,7 +255,7 @@ def _read(
     """Read the start weights and the lists, which must agree; return them with notes."""
     plan = WeightPlan.from_weights({}) if task.start is None else read_plan(task.start)
     lists: list[ScoredList] = []
-    notes = []
+    notes = list(statistics.notes)
     for path in task.lists:
         expected = plan.expected if lists else None
         scored = read_scored(

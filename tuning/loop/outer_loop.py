@@ -419,6 +419,8 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
     )
+    for note in texts.notes:
+        say(f"note: {note}")
     _check_lines(settings, len(texts), say)
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}

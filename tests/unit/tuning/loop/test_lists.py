@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import NBestError
-from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
+from tuning.loop.lists import (
+    ListOptimization,
+    ScoredList,
+    optimize_lists,
+    read_scored,
+    with_empty_translations,
+)
 from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
@@ -125,6 +131,10 @@ def test_line_ends_of_references_are_noted_once(tmp_path: Path) -> None:
     path = tmp_path / "refs"
     path.write_bytes(b"".join(line + b"\r\n" for line in REFERENCES))
     statistics = CandidateStatistics.read([path], Objective())
-    (note,) = read(tmp_path, statistics, *PERFECT).notes[:1]
-    assert note == f"{path}: lines end in CR LF; the CR counts as part of the last word"
-    assert not any("CR LF" in note for note in read(tmp_path, statistics, *PERFECT).notes)
+    told = f"{path}: lines end in CR LF; the CR counts as part of the last word"
+    assert statistics.notes == (told,)
+    worse = line_of(0, b"a house is old", b"LM0= -5 TM= -2 -3")
+    read(tmp_path, statistics, PERFECT[0], worse, *PERFECT[1:])
+    lists = (str(tmp_path / "nbest.gz"),) * 2
+    task = ListOptimization(lists=lists, references=(str(path),), restarts=0)
+    assert optimize_lists(task).notes.count(told) == 1

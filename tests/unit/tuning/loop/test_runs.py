@@ -115,6 +115,15 @@ def test_several_seeds(run: Run) -> None:
     assert sum("round 1: decoding" in text for text in run.said) == 2
 
 
+def test_line_ends_of_references_are_told_before_decoding(run: Run) -> None:
+    """One note for all rounds and seeds, before a decoder has taken hours."""
+    text = run.toy.reference.read_bytes()
+    run.toy.reference.write_bytes(text.replace(b"\n", b"\r\n"))
+    run.tune(runs=2)
+    told = [number for number, line in enumerate(run.said) if "lines end in CR LF" in line]
+    assert told == [0]
+
+
 def test_the_average_of_the_runs_weights_is_decoded(run: Run) -> None:
     """Its score, its weights and its ini are written; it is not decoded a second time."""
     report = run.tune(runs=2)
