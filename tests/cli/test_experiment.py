@@ -14,8 +14,6 @@ import pytest
 
 from moses_integration.text.preparation import unescape
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
-from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import kill_when
 from tuning.loop.weights import read_weights_file
 
 EXPERIMENT = """
@@ -285,40 +283,6 @@ def test_the_script_of_commands_gives_the_same_table(
     # among tied translations, Moses chooses by memory address
     texts = [folder.with_name("seed1.test.txt").read_bytes() for folder in tuned]
     assert texts[0].count(b"\n") == texts[1].count(b"\n") > 0
-
-
-@pytest.mark.slow
-def test_on_a_cluster(
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
-    experiment: Path,
-    tmp_path: Path,
-) -> None:
-    """Workers run the steps, and the caller is killed; results equal those of one machine."""
-    require_dask()
-    call = ["experiment", experiment.name, "--only", "RNN + WP"]
-    done = phrasescore(*call, "-o", "here")
-    assert done.returncode == 0, done.stderr.decode()
-    with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
-        call += ["-o", "results", "--cluster", str(dask.scheduler_file)]
-        killed = start_phrasescore(tmp_path, *call)
-        stamp = tmp_path / "results" / "steps" / "train.untrained.json"
-        kill_when(lambda: stamp.exists() and b'"finished": true' in stamp.read_bytes(), killed)
-        done = phrasescore(*call)
-    assert done.returncode == 0, done.stderr.decode()
-    texts = [
-        sorted((path.name, path.read_bytes()) for path in folder.rglob("seed*.txt"))
-        for folder in (tmp_path / "here", tmp_path / "results")
-    ]
-    assert texts[0] == texts[1] and len(texts[0]) == 4
-    bleu = [
-        [
-            text["metrics"]
-            for text in json.loads((folder / "result.json").read_bytes())["texts"].values()
-        ]
-        for folder in (tmp_path / "here", tmp_path / "results")
-    ]
-    assert bleu[0] == bleu[1]
 
 
 @pytest.mark.parametrize("name", ["dev.en", "small.ini", "model-1/config.json"])

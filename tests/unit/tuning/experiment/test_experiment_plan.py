@@ -25,7 +25,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentTranslation,
 )
 from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.runner import LocalSteps, Runner
+from tuning.experiment.runner import Runner
 
 INI = """\
 [feature]
@@ -200,7 +200,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    runner = Runner(plan.results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
+    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
     with pytest.raises(PhrasescoreError, match="ended with status -9"):
         runner.run([step])
     killer.join()
