@@ -247,11 +247,6 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
                     raise SettingsError(f"the experiment sets {twice} itself, so the file must not")
-                if name == "train":
-                    from phrasescore.commands.train import settings_of
-
-                    # refuses options that the kind of model lacks, or that contradict each other
-                    settings_of(**context.params)
         except click.exceptions.Exit:
             raise _refused(step, where, "its options contain --help") from None
         except click.ClickException as error:
