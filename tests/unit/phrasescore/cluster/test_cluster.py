@@ -8,12 +8,11 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from phrasescore.cluster import cluster as cluster_module
-from phrasescore.cluster.cluster import Cluster, in_order
+from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InputError
 from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -122,56 +121,3 @@ def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             pass
         with pytest.raises(ClusterError, match="does not answer"), Cluster("tls://127.0.0.1:9"):
             pass
-
-
-class _Done:
-    """A task that is done."""
-
-    def __init__(self, made: int | Exception) -> None:
-        self._made, self.is_cancelled = made, False
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> int:
-        if isinstance(self._made, Exception):
-            raise self._made
-        return self._made
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class _Late(_Done):
-    """A task that is done once its result is requested."""
-
-    def done(self) -> bool:
-        return False
-
-
-def test_in_order() -> None:
-    """Results are in order, and only few tasks are started in advance."""
-    begun: list[int] = []
-    yielded: list[int] = []
-
-    def start(number: int) -> Any:
-        begun.append(number)
-        assert len(begun) - len(yielded) <= 4
-        return (_Late if number % 3 == 0 else _Done)(number)
-
-    for number in in_order(iter(range(20)), start, lambda: 4):
-        yielded.append(number)
-    assert yielded == list(range(20))
-
-
-def test_in_order_ends_what_it_began() -> None:
-    """An error cancels the started tasks."""
-    begun: list[_Done] = []
-
-    def start(number: int) -> Any:
-        begun.append(_Late(InputError("bad") if number == 0 else number))
-        return begun[-1]
-
-    with pytest.raises(InputError):
-        list(in_order(iter(range(5)), start, lambda: 3))
-    assert [task.is_cancelled for task in begun] == [False, True, True]
