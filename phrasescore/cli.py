@@ -21,7 +21,7 @@ import click
 
 from phrasescore import __version__
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError
-from phrasescore.runs import terminal
+from phrasescore.runs import progress
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
 from phrasescore.runs.system_errors import (
@@ -88,7 +88,7 @@ class LazyGroup(click.Group):
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        terminal.serves_a_command = True
+        progress.serves_a_command = True
         # only for a command: a program that imports the packages handles their log messages itself
         if logging.lastResort is not None:
             logging.getLogger("moses_integration").addHandler(logging.lastResort)
@@ -133,7 +133,7 @@ def main() -> None:
     _quieten_libraries()
     try:
         _open_closed_streams()
-        terminal.escape_standard_streams()
+        progress.escape_standard_streams()
         status = _status(debug="--debug" in sys.argv[1:])
     except KeyboardInterrupt:
         status = _interrupted("interrupted")

@@ -22,9 +22,7 @@ from phrasescore.errors import CorpusError, SettingsError
 from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
 from tuning.loop.outer_loop import tune as run_tuning
-from tuning.loop.tuning_settings import DecoderName, TuningSettings
-from tuning.metrics.evaluation import TextScores
-from tuning.metrics.evaluation import evaluate as evaluate_files
+from tuning.loop.tuning_settings import OPTIMIZERS, DecoderName, OptimizerName, TuningSettings
 from tuning.metrics.metric_settings import (
     METRICS,
     TEST_SEED,
@@ -36,11 +34,12 @@ from tuning.metrics.metric_settings import (
 )
 from tuning.metrics.system_comparison import (
     SystemComparison,
+    TextScores,
     compare_segment_scores,
     compare_systems,
 )
+from tuning.metrics.system_comparison import evaluate as evaluate_files
 from tuning.metrics.text_scores import NamedLines, TextFile
-from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizerName
 
 __all__ = ["SystemComparison", "TextScores", "TuningReport", "TuningResult", "compare", "evaluate",
            "tune"]  # fmt: skip

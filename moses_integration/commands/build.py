@@ -22,8 +22,7 @@ from moses_integration.system_building.build_settings import (
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import WORDS, BoundedInt
-from phrasescore.commands.options import CORES
+from phrasescore.commands.options import CORES, WORDS, BoundedInt
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
 

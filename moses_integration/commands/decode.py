@@ -15,8 +15,7 @@ from moses_integration.decoder.settings import (
 )
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
-from phrasescore.commands.numbers import THREADS, BoundedInt, bounded
-from phrasescore.commands.options import resumable
+from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.errors import IniError
 from phrasescore.runs.file_kinds import STANDARD_STREAM

@@ -6,7 +6,7 @@ import click
 
 from moses_integration.commands.options import INI, LoadingOptions, read_ini
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import BoundedFloat
+from phrasescore.commands.options import BoundedFloat
 from phrasescore.commands.paths import INPUT, OUTPUT
 
 

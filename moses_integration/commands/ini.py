@@ -11,7 +11,7 @@ import click
 
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import WEIGHT
+from phrasescore.commands.options import WEIGHT
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM

@@ -8,8 +8,15 @@ import click
 
 from moses_integration.commands.options import read_ini
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.numbers import COLUMN, ITEMS, BoundedFloat
-from phrasescore.commands.options import Reordering, Result, output_file, resumable
+from phrasescore.commands.options import (
+    COLUMN,
+    ITEMS,
+    BoundedFloat,
+    Reordering,
+    Result,
+    output_file,
+    resumable,
+)
 from phrasescore.commands.paths import INPUT
 from phrasescore.runs.identity import provenance
 

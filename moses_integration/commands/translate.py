@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import BATCH, BEAM, WORDS
 from phrasescore.commands.options import (
+    BATCH,
+    BEAM,
+    WORDS,
     Computing,
     LengthNormalisation,
     Result,

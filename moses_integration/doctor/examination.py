@@ -1,4 +1,7 @@
-"""The examination of a complete system: every check runs, even if earlier checks found errors."""
+"""The examination of a complete system: every check runs, even if earlier checks found errors.
+
+`refuse_unusable` runs only the checks that tell whether a decoder can use the system at all.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import get_args
 
-from moses_integration.doctor.decoders import check_embedded, check_layout
-from moses_integration.doctor.findings import Diagnosis, place_of
+from moses_integration.doctor.findings import Decoder, Diagnosis, place_of
 from moses_integration.doctor.tables import check_binary_tables, check_text_tables
 from moses_integration.doctor.texts import Knows, Text, TextWords, check_texts, check_writing
 from moses_integration.ini.edits import START_WEIGHT, neural_options, own_features
@@ -19,10 +21,16 @@ from moses_integration.ini.feature_kinds import (
     TEXT_TABLE_KINDS,
 )
 from moses_integration.ini.feature_weights import FeatureLayout, has_tuned_weights
-from moses_integration.ini.model_files import find_model_file, named_paths, relative_paths
+from moses_integration.ini.model_files import (
+    find_binary_file,
+    find_model_file,
+    named_paths,
+    relative_paths,
+)
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
-from moses_integration.ini.problems import Severity, problems
-from moses_integration.language_model.back_off import is_kenlm_binary, open_ngrams
+from moses_integration.ini.problems import Severity, decoder_problems, problems
+from moses_integration.language_model.arpa import ArpaFile
+from moses_integration.language_model.back_off import KenlmBinary, is_kenlm_binary, open_ngrams
 from moses_integration.real_moses import check_features
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
@@ -43,6 +51,7 @@ _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
     ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
     ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot adjust the length"),
 )
+_KENLM_ORDER = 6  # unless Moses is compiled with --max-kenlm-order
 _UNTUNED = "tune all weights together: phrasescore tune"
 
 
@@ -271,3 +280,49 @@ def check_moses(found: Diagnosis, ini: MosesIni, binary: Path) -> None:
     with found.collecting(ini.path, "moses error"):
         check_features(binary, ini, ini.path)
         found.note(ini.path, "Moses reads the file and has the expected features")
+
+
+def check_embedded(found: Diagnosis, ini: MosesIni) -> None:
+    """Report the first reason for which the embedded decoder cannot use what an ini says."""
+    # imported here, because they load the compiled code of the decoder
+    from moses_integration.decoder.features.features import FeatureSet
+    from moses_integration.decoder.settings import SearchSettings
+
+    with found.collecting(ini.path, "embedded error"):
+        SearchSettings.from_ini(ini)
+        for reordering in FeatureSet.from_ini(ini).reorderings:
+            if find_binary_file(reordering.path, "LexicalReordering") is not None:
+                find_model_file(reordering.path)  # the text table, which this decoder reads
+
+
+def check_layout(found: Diagnosis, path: str, model: ArpaFile | KenlmBinary) -> None:
+    """Report why KenLM, which is a part of real Moses, refuses a model that is read here."""
+    if isinstance(model, ArpaFile) and model.loose_line is not None:
+        what = "a blank where KenLM, and so real Moses, needs a tab or the end of the line"
+        remedy = "write tabs around the n-gram, and no blanks or carriage returns at ends of lines"
+        found.add("moses error", f"{path}:{model.loose_line}", what, remedy)
+    if not 1 < (order := len(model.counts)) <= _KENLM_ORDER:
+        what = f"a model of order {order}; KenLM, and so real Moses, reads orders 2 to 6"
+        found.add("moses error", path, what, "estimate another model")
+
+
+def refuse_unusable(ini: MosesIni, decoder: Decoder) -> None:
+    """Refuse a system that a decoder cannot use, as far as the ini and its language models tell.
+
+    Raises:
+        IniError: The first reason.
+    """
+    found = Diagnosis()
+    for severity, problem in decoder_problems(ini):
+        found.add_error(problem, ini.path, severity)
+    if decoder == "embedded":
+        check_embedded(found, ini)
+    for line in ini.features:
+        path = line.options.get("path", "")
+        if line.kind == "KENLM" and Path(path).is_file():
+            # real Moses itself judges models that are not read here
+            with found.collecting(path, "embedded error"), open_ngrams(path) as model:
+                next(iter(model.blocks()))  # a wrong layout shows in the 1-grams
+                check_layout(found, path, model)
+    for error in found.errors(decoder):
+        raise IniError(error.what, path=error.where, remedy=error.remedy)

@@ -11,8 +11,17 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import BEAM, COLUMN, ITEMS, SEED, WORDS, BoundedInt
-from phrasescore.commands.options import MODEL, Computing, Result
+from phrasescore.commands.options import (
+    BEAM,
+    COLUMN,
+    ITEMS,
+    MODEL,
+    SEED,
+    WORDS,
+    BoundedInt,
+    Computing,
+    Result,
+)
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER, add_outputs
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance

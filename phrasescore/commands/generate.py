@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import BATCH, BEAM, SEED, WORDS, BoundedFloat, BoundedInt
 from phrasescore.commands.options import (
+    BATCH,
+    BEAM,
     MODEL,
+    SEED,
+    WORDS,
+    BoundedFloat,
+    BoundedInt,
     Computing,
     LengthNormalisation,
     Reordering,

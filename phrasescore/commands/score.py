@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.numbers import BATCH, COLUMN
 from phrasescore.commands.options import (
+    BATCH,
+    COLUMN,
     Computing,
     OnCluster,
     Result,

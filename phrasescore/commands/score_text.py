@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.numbers import BATCH
-from phrasescore.commands.options import Computing, Result, factor, model_folders, resumable
+from phrasescore.commands.options import BATCH, Computing, Result, factor, model_folders, resumable
 from phrasescore.commands.paths import INPUT, OUTPUT, reserve_standard_output
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance

@@ -9,16 +9,17 @@ from typing import Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.numbers import (
+from phrasescore.commands.options import (
     BATCH,
+    CORES,
     FACTOR,
     ITEMS,
     SEED,
     WORDS,
     BoundedFloat,
     BoundedInt,
+    Device,
 )
-from phrasescore.commands.options import CORES, Device
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
 from phrasescore.model.model_settings import (

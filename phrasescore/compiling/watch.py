@@ -20,7 +20,7 @@ from typing import Any
 from numba.core import event
 
 from phrasescore.compiling import cache
-from phrasescore.runs import terminal
+from phrasescore.runs import progress
 
 _PATIENCE = 1.0  # total seconds of compiling before the message
 _MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
@@ -54,7 +54,7 @@ class _Watch(event.Listener):
 
     def tell(self, seconds: float) -> None:
         """Print the message, once, if the user has waited long enough."""
-        if terminal.serves_a_command and not self._said and seconds > _PATIENCE:
+        if progress.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
             how = _NOT_KEPT if cache.chosen_folder is None else _KEPT
             with contextlib.suppress(OSError):

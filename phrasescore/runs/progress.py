@@ -1,17 +1,47 @@
-"""Shows the progress of long work: as a bar on a terminal, or as occasional lines in a log."""
+"""What a command shows on the terminal: text that cannot control it, and progress of long work.
+
+Messages contain names and lines from files of other people. The standard streams escape control
+characters, so that commands need not do so. Data (translations, tables, JSON) is written as bytes,
+which are not escaped. Progress is a bar on a terminal, or occasional lines in a log.
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Any
-
-from tqdm import tqdm
+from typing import Any, TextIO
 
 from phrasescore.errors import terminal_text
-from phrasescore.runs import terminal
 
+# Whether a command is running; a command shows progress to its user. In a program that imports
+# these packages, the value is false, because a library must not print.
+serves_a_command = False
 _SECONDS_BETWEEN_LOG_LINES = 30.0
-tqdm.monitor_interval = 0  # tqdm needs no thread, because every call of advance checks the time
+
+
+class EscapingStream:
+    """A text stream that escapes unprintable characters before it passes text to another stream."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.unescaped = stream
+
+    def write(self, text: str) -> int:
+        """Write a text and return its length."""
+        self.unescaped.write(terminal_text(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.unescaped, name)
+
+
+def escape_standard_streams() -> None:
+    """Make standard output and standard error escape unprintable characters."""
+    for name in ("stdout", "stderr"):
+        setattr(sys, name, EscapingStream(getattr(sys, name)))
+
+
+def _cursor_stream() -> TextIO:
+    """Return standard error without escaping, for a progress bar, which moves the cursor."""
+    return getattr(sys.stderr, "unescaped", sys.stderr)
 
 
 class _LogLines:
@@ -47,9 +77,12 @@ class Progress:
         self, what: str, total: float | None = None, unit: str = "", done: float = 0.0
     ) -> None:
         self._bar: tqdm[Any] | None = None
-        if not terminal.serves_a_command:
+        if not serves_a_command:
             return
-        shown: dict[str, Any] = {"file": terminal.cursor_stream(), "dynamic_ncols": True}
+        from tqdm import tqdm  # late, because every command imports this module
+
+        tqdm.monitor_interval = 0  # no thread is needed: every call of advance checks the time
+        shown: dict[str, Any] = {"file": _cursor_stream(), "dynamic_ncols": True}
         if not sys.stderr.isatty():
             pause = _SECONDS_BETWEEN_LOG_LINES
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}

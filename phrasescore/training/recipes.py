@@ -23,7 +23,7 @@ from phrasescore.training.batches import (
     paper_sentence_plan,
     uniform_plan,
 )
-from phrasescore.training.optimization.optimizers import adadelta, adam
+from phrasescore.training.optimization.flat_weights import adadelta, adam
 from phrasescore.training.settings import RecipeName, TrainingSettings
 
 _MAX_NORM = 1.0  # maximum norm of the gradient, in all recipes; the authors call it cutoff

@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.spelling import table
 from tests.conftest import PROJECT
-from tuning.experiment.experiment_file import read_experiment
+from tuning.experiment.experiment_settings import read_experiment
 from tuning.experiment.results import KeptResults
 from tuning.metrics.metric_scores import metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS

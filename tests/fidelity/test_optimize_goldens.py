@@ -17,7 +17,7 @@ import sacrebleu
 
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
 from tuning.loop.lists import ListOptimization, optimize_lists
-from tuning.optimizers.optimizer_settings import OptimizerName
+from tuning.loop.tuning_settings import OptimizerName
 
 
 class Reached(NamedTuple):

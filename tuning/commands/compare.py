@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.numbers import SEED, BoundedInt
-from phrasescore.commands.options import Result
+from phrasescore.commands.options import SEED, BoundedInt, Result
 from phrasescore.commands.paths import INPUT, refuse_replaced_inputs
 from phrasescore.errors import SettingsError
 from tuning.commands.options import ScoringOptions, references, show_notes

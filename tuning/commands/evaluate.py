@@ -23,7 +23,7 @@ def evaluate(options: EvaluateOptions) -> None:
     1.
     """
     selection = options.selection
-    from tuning.metrics.evaluation import evaluate as score
+    from tuning.metrics.system_comparison import evaluate as score
 
     found = score(options.translations, options.references, options.scoring, selection)
     show_notes(found.notes)

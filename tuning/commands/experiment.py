@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.numbers import THREADS
-from phrasescore.commands.options import Result
+from phrasescore.commands.options import THREADS, Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
@@ -60,7 +59,7 @@ def experiment(options: ExperimentOptions) -> None:
     logs. After an interruption, or a change of settings or data, the same command runs the steps
     that are missing.
     """
-    from tuning.experiment.experiment_file import read_experiment
+    from tuning.experiment.experiment_settings import read_experiment
 
     settings = _overridden(read_experiment(options.path), options)
     refuse_replaced_inputs(_files_read(settings))

@@ -7,8 +7,7 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import BoundedInt
-from phrasescore.commands.options import CORES, Result
+from phrasescore.commands.options import CORES, BoundedInt, Result
 from phrasescore.commands.paths import INPUT, OUTPUT, PathName, Use
 from tuning.commands.options import show_notes
 

@@ -10,9 +10,10 @@ from typing import Any
 import click
 
 from phrasescore.commands.declarations import Options, flag, option
-from phrasescore.commands.numbers import SEED, THREADS, BoundedInt
+from phrasescore.commands.options import SEED, THREADS, BoundedInt
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError
+from tuning.loop.tuning_settings import OPTIMIZERS, OptimizationSettings
 from tuning.metrics.metric_settings import (
     METRICS,
     REFERENCE_LENGTHS,
@@ -24,7 +25,6 @@ from tuning.metrics.metric_settings import (
     SentenceSelection,
     TextScoring,
 )
-from tuning.optimizers.optimizer_settings import OPTIMIZERS, OptimizationSettings
 
 
 def references(text: str, *, required: bool = True) -> Any:

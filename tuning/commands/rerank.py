@@ -5,8 +5,7 @@ from __future__ import annotations
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.numbers import BoundedFloat, BoundedInt
-from phrasescore.commands.options import output_file
+from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file
 from phrasescore.commands.paths import INPUT
 from tuning.commands.options import show_notes
 from tuning.loop.tuning_settings import RiskSettings

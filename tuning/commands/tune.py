@@ -9,8 +9,7 @@ import click
 
 from moses_integration.commands.options import INI, read_ini, sections
 from phrasescore.commands.declarations import command, option
-from phrasescore.commands.numbers import BoundedInt
-from phrasescore.commands.options import Result
+from phrasescore.commands.options import BoundedInt, Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible

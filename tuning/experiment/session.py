@@ -24,8 +24,7 @@ from phrasescore.errors import InputError, PhrasescoreError, ResumeError, Settin
 from phrasescore.runs.final_names import whole_name, write_atomically
 from phrasescore.runs.lock import LOCK, held
 from phrasescore.runs.results import RESULT, ExperimentRecord, has_record
-from tuning.experiment.experiment_file import kind_problems
-from tuning.experiment.experiment_settings import ExperimentSettings
+from tuning.experiment.experiment_settings import ExperimentSettings, kind_problems
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say

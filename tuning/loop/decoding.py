@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from moses_integration.doctor.decoders import refuse_unusable
+from moses_integration.doctor.examination import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
 from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections

@@ -20,13 +20,13 @@ from moses_integration.ini.feature_weights import Feature
 from phrasescore.errors import NBestError, SettingsError
 from phrasescore.model.kinds import KINDS
 from phrasescore.runs.results import ScoreBenefit
+from tuning.loop.tuning_settings import OptimizationSettings
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.significance import bootstrap, pooled_difference
 from tuning.optimizers.candidate_pool import PoolArrays, point_at
 from tuning.optimizers.optimizer import Problem, Weights
-from tuning.optimizers.optimizer_settings import OptimizationSettings
 
 _MIN_SENTENCES = 20  # with fewer, weights of half the sentences say nothing about the other half
 _RESTARTS = 3  # an estimate needs fewer restarts of MERT than the weights themselves

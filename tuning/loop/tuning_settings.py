@@ -1,18 +1,70 @@
-"""Settings of tuning and reranking; imports no heavy library, so that ``--help`` is fast."""
+"""Settings of optimisation, tuning and reranking; imports no heavy library."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from phrasescore.runs.identity import provenance, sha256_of
-from tuning.optimizers.optimizer_settings import OptimizationSettings
+from phrasescore.runs.processes import usable_cores
+from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
+    from tuning.optimizers.optimizer import Optimizer
+
+
+OptimizerName = Literal["mert", "pro", "mira"]
+OPTIMIZERS: tuple[OptimizerName, ...] = ("mert", "pro", "mira")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptimizationSettings:
+    """Settings of an optimisation: the objective, the frozen weights, and the optimiser.
+
+    Args:
+        references: The reference files; all translate the same text.
+        optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
+        restarts: The number of MERT's climbs after the first two.
+        objective: The score to maximise.
+        reference_length: The rule that picks BLEU's reference length from several references.
+        freeze: Names of features or components whose weights must not change.
+        seed: The seed of everything random.
+        threads: The number of threads; ``None`` for all cores.
+    """
+
+    references: tuple[str, ...]
+    optimizer: OptimizerName = "mert"
+    restarts: int = 20
+    objective: Objective = field(default_factory=Objective)
+    reference_length: LengthName = "closest"
+    freeze: tuple[str, ...] = ()
+    seed: int = 1
+    threads: int | None = None
+
+    def choose_optimizer(self, *, near: bool = False) -> Optimizer:
+        """Return the chosen optimiser; import only its module.
+
+        Args:
+            near: Whether MERT stays near the start weights.
+        """
+        if self.optimizer == "pro":
+            from tuning.optimizers.pro import run_pro
+
+            return run_pro
+        if self.optimizer == "mira":
+            from tuning.optimizers.mira import run_mira
+
+            return run_mira
+        from tuning.optimizers.mert import run_mert
+
+        threads = self.threads or usable_cores()
+        return partial(run_mert, restarts=self.restarts, threads=threads, near=near)
+
 
 DecoderName = Literal["embedded", "moses"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from phrasescore.commands.numbers import SEED, BoundedFloat, BoundedInt
+from phrasescore.commands.options import SEED, BoundedFloat, BoundedInt
 from phrasescore.commands.train import duration
 
 

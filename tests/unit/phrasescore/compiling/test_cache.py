@@ -48,7 +48,7 @@ def program(tmp_path: Path) -> Path:
     for name in (
         *("__init__.py", "compiled.py", "errors.py"),
         *("compiling/__init__.py", "compiling/cache.py", "compiling/watch.py"),
-        *("runs/__init__.py", "runs/file_kinds.py", "runs/terminal.py"),
+        *("runs/__init__.py", "runs/file_kinds.py", "runs/progress.py"),
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "phrasescore" / name, package / name)

@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
-from phrasescore.runs import terminal
+from phrasescore.runs import progress
 from phrasescore.runs.progress import Progress
 
 
 @pytest.fixture(autouse=True)
 def _command(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show progress like commands do; used as a library, the packages print nothing."""
-    monkeypatch.setattr(terminal, "serves_a_command", True)
+    monkeypatch.setattr(progress, "serves_a_command", True)
 
 
 class Clock:

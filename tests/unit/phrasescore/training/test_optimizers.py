@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch import nn
 
-from phrasescore.training.optimization import optimizers
-from phrasescore.training.optimization.optimizers import adadelta, adam
+from phrasescore.training.optimization import flat_weights
+from phrasescore.training.optimization.flat_weights import adadelta, adam
 
 _N = 101  # not a multiple of any vector width
 
@@ -33,7 +33,7 @@ def test_weights_go_where_torch_takes_them(
 ) -> None:
     """After thirty updates with equal gradients, weights are equal except for rounding."""
     if not compiled:
-        monkeypatch.setattr(optimizers, "can_compile", lambda tensor: False)
+        monkeypatch.setattr(flat_weights, "can_compile", lambda tensor: False)
     generator = torch.Generator().manual_seed(5)
     values, moments = torch.randn(_N, generator=generator), torch.zeros(2, _N)
     parameter = nn.Parameter(values.clone())

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
-from phrasescore.training.optimization.optimizers import adadelta
+from phrasescore.training.optimization.flat_weights import adadelta
 from phrasescore.training.recipes import RECIPES, bound_gradient, recipe_of
 from phrasescore.training.settings import TrainingSettings
 

@@ -9,8 +9,7 @@ import pytest
 
 from phrasescore.errors import InputError, SettingsError
 from tests.conftest import PROJECT
-from tuning.experiment.experiment_file import read_experiment
-from tuning.experiment.experiment_settings import ExperimentModel
+from tuning.experiment.experiment_settings import ExperimentModel, read_experiment
 
 DATA = """
 [data]

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.candidate_pools import of_quality
 from tuning.loop.score_benefit import estimate_benefits, model_columns
+from tuning.loop.tuning_settings import OptimizationSettings, OptimizerName
 from tuning.loop.weights import WeightPlan
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
-from tuning.optimizers.optimizer_settings import OptimizationSettings, OptimizerName
 
 INI = b"""\
 [feature]
