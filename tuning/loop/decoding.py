@@ -196,13 +196,12 @@ def check_dev_set(
     whole_tables = _text_tables(ini)
     if not whole_tables:
         return
-    # of the source side, only words that are a phrase by themselves
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
     for path in _text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
-                words_of["source"].update(phrase if len(phrase) == 1 else ())
+                words_of["source"].update(phrase)
                 words_of["target"].update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
     spellings = first_words(whole_tables[0])
