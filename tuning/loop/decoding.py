@@ -213,7 +213,13 @@ def check_dev_set(
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
         if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
-            raise CorpusError(bad[0].what, path=bad[0].where, remedy=bad[0].remedy)
+            opposite = _surfaces(spellings["source" if number else "target"])
+            swapped = words.unknown_share(opposite.__contains__) <= MOST_UNKNOWN
+            raise CorpusError(
+                bad[0].what,
+                path=bad[0].where,
+                remedy="source and reference look swapped" if swapped else bad[0].remedy,
+            )
         for each in bad:
             say(f"warning: {each.where}: {each.what}; {each.remedy}")
 

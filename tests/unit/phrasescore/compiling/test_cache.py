@@ -163,7 +163,11 @@ def test_only_a_process_that_compiles_waits(program: Path) -> None:
         said = subprocess.run(
             [sys.executable, "-c", textwrap.dedent(code)],
             cwd=program.parent.parent,
-            env={**os.environ, "PYTHONPATH": str(program.parent), "NUMBA_CACHE_DIR": str(version.parent)},
+            env={
+                **os.environ,
+                "PYTHONPATH": str(program.parent),
+                "NUMBA_CACHE_DIR": str(version.parent),
+            },
             capture_output=True,
             text=True,
             check=False,
