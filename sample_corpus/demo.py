@@ -100,7 +100,7 @@ def main() -> None:
     step("Compare on the test set, and draw a page to look at")
     run("compare", "--reference", OUTPUT / "test.fr", "--metric", "bleu", *translations,
         "--json-file", OUTPUT / "comparison.json")  # fmt: skip
-    run("report", OUTPUT, "--source", OUTPUT / "test.en", "-o", OUTPUT / "report.html")
+    run("report", OUTPUT, "-o", OUTPUT / "report.html")
     report(model, seeds, time.monotonic() - start)
 
 

@@ -45,10 +45,6 @@ _UNANSWERED = (OSError, ValueError, TypeError, RuntimeError, asyncio.TimeoutErro
 _LIBRARIES = ("torch", "numpy")
 
 
-class LostWorkerError(ClusterError):
-    """The only worker that may do a task has gone."""
-
-
 class Cluster:
     """A connection to a scheduler; use it in a ``with`` block. Threads may share it.
 
@@ -81,16 +77,13 @@ class Cluster:
             remedy="start it again, then run the same command: finished work is kept",
         )
 
-    def start(
-        self, function: Callable[..., Made], *arguments: Any, worker: str | None = None
-    ) -> Task[Made]:
+    def start(self, function: Callable[..., Made], *arguments: Any) -> Task[Made]:
         """Start a task on a worker.
 
         Args:
             function: A module-level function. Dask may run it several times, so its results must
                 be equal each time.
             arguments: Values that can be pickled.
-            worker: The only worker that may do the task; by default, any worker may.
 
         Raises:
             ClusterError: The scheduler has gone.
@@ -103,11 +96,10 @@ class Cluster:
                 arguments,
                 key=f"phrasescore-{uuid.uuid4().hex}",
                 pure=False,
-                workers=None if worker is None else [worker],
             )
         except _UNANSWERED:
             raise self.gone() from None
-        return Task(self, future, worker)
+        return Task(self, future)
 
     def __enter__(self) -> Cluster:
         from distributed import Client
@@ -135,20 +127,17 @@ class Task(Generic[Made]):
     Args:
         cluster: The cluster.
         future: Dask's future of the task.
-        worker: The only worker that may do the task, if there is one.
     """
 
-    def __init__(self, cluster: Cluster, future: Future[Made], worker: str | None) -> None:
-        self._cluster, self._future, self._worker = cluster, future, worker
-        self._is_cancelled = False
+    def __init__(self, cluster: Cluster, future: Future[Made]) -> None:
+        self._cluster, self._future = cluster, future
 
     def done(self) -> bool:
         """Tell whether the task has ended with a result or an error."""
         return bool(self._future.done())
 
     def cancel(self) -> None:
-        """Withdraw the task."""
-        self._is_cancelled = True
+        """Withdraw the task; its result is not read afterwards."""
         with contextlib.suppress(*_UNANSWERED):
             self._future.cancel()
 
@@ -156,8 +145,6 @@ class Task(Generic[Made]):
         """Wait for the result.
 
         Raises:
-            CancelledError: The task was cancelled.
-            LostWorkerError: The only worker that may do the task has gone.
             ClusterError: The scheduler has gone, the task killed too many workers, or a worker has
                 other software versions.
             BaseException: The error of the function.
@@ -168,8 +155,6 @@ class Task(Generic[Made]):
         try:
             result: Made = self._future.result()
         except _CANCELLED:
-            if self._is_cancelled:
-                raise
             raise self._cluster.gone() from None
         except KilledWorker as error:
             raise ClusterError(
@@ -191,10 +176,7 @@ class Task(Generic[Made]):
             with contextlib.suppress(asyncio.TimeoutError, *_CANCELLED):
                 self._future.exception(timeout=_LOOK)
                 return
-            workers = self._cluster.workers
-            if self._worker is not None and self._worker not in workers:
-                raise LostWorkerError(f"the worker {self._worker} is gone")
-            if workers:
+            if self._cluster.workers:
                 told = time.monotonic()
             elif time.monotonic() - told > _REMINDER:
                 told = time.monotonic()
@@ -308,20 +290,3 @@ def own_threads() -> int:
     from distributed import get_worker
 
     return int(get_worker().state.nthreads)
-
-
-def cancellation_check() -> Callable[[], bool]:
-    """Return a function that tells, in any thread, whether the current task was cancelled.
-
-    A task is cancelled when its client withdraws it, exits or dies.
-    """
-    from distributed import get_worker
-
-    worker = get_worker()
-    key = worker.get_current_task()
-
-    def is_cancelled() -> bool:
-        task = worker.state.tasks.get(key)
-        return task is None or task.state == "cancelled"
-
-    return is_cancelled

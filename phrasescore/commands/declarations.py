@@ -82,6 +82,13 @@ class Options:
         names = [field.name for field in dataclasses.fields(cast(Any, kind))]
         return kind(**{name: vars(self)[name] for name in names if name in vars(self)} | others)
 
+    def check(self) -> None:
+        """Check options against each other, before the command begins and reads its inputs.
+
+        Raises:
+            SettingsError: Options contradict each other.
+        """
+
 
 class DeclaredCommand(click.Command):
     """A command that checks which options its options need or exclude."""
@@ -93,7 +100,8 @@ class DeclaredCommand(click.Command):
 
         Raises:
             SettingsError: An option is given without an option that it needs, or with an option
-                that it excludes; or none or several options of ``one_of`` are given.
+                that it excludes; none or several options of ``one_of`` are given; or
+                `Options.check` refuses them.
         """
         rest = super().parse_args(ctx, args)
         labels = {str(each.name): label_of(each) for each in self.params}
@@ -122,6 +130,7 @@ class DeclaredCommand(click.Command):
                     f"{labels[name]} and {labels[other]} exclude each other",
                     remedy="leave out one of them",
                 )
+        self.options_class(**ctx.params).check()
         return rest
 
 

@@ -2,35 +2,61 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-import typing
-from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from typing import Literal
 
 import click
 
-from phrasescore.closed_settings import bounds_of
-from phrasescore.commands.declarations import (
-    DeclaredCommand,
-    Options,
-    argument,
-    command,
-    flag,
-    option,
+from phrasescore.commands.declarations import argument, command, flag, option
+from phrasescore.commands.numbers import (
+    BATCH,
+    FACTOR,
+    ITEMS,
+    SEED,
+    WORDS,
+    BoundedFloat,
+    BoundedInt,
 )
-from phrasescore.commands.numbers import BoundedFloat, bounded
-from phrasescore.commands.options import Device
+from phrasescore.commands.options import CORES, Device
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, kind_named
-from phrasescore.training.settings import TrainingSettings
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    FeedForwardLmSettings,
+    FeedForwardPhraseSettings,
+)
+from phrasescore.training.settings import (
+    DEFAULT_EPOCHS,
+    DEFAULTS,
+    MAX_LENGTH,
+    RecipeName,
+    TrainingSettings,
+)
+from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
-_HELD_OUT_TEXT = "--held-out-text"
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _LONGEST = 3660 * _UNITS["d"]
+
+# defaults that the help shows
+_PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
+_SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
+_PAPER_TEXT = DEFAULTS["text", "paper"]
+_PHRASE, _LM = EncoderDecoderSettings, FeedForwardLmSettings
+_FEED_FORWARD = FeedForwardPhraseSettings
+_FAST, _FAST_LM, _FAST_RNN = (
+    kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
+)
+_SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
+_SHORTLIST = (
+    f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
+)
+
+_OFTEN, _OFTEN_OR_NEVER = BoundedInt(1, 10**9), BoundedInt(0, 10**9)
+# number of units in a layer; with the maximum, a square matrix has 2^30 weights
+_LAYER = BoundedInt(1, 1 << 15)
+_ITEMS_OR_NONE = BoundedInt(0, 10**12)
+_SHARE = BoundedFloat(0, 1, max_open=True)
 
 
 def duration(text: str) -> float:
@@ -47,79 +73,210 @@ def duration(text: str) -> float:
     return seconds
 
 
-# click types of options, where the type of the settings field does not determine the click type
-_TYPES: dict[str, Any] = {
-    "kind": [kind.option for kind in KINDS],
-    "max_time": duration,
-    "self_normalise": BoundedFloat(0, 1e6, min_open=True),
-    "held_out_text": PathName(Use.READ, Path),
-    "checkpoint_every": duration,
-}
+def _longer_than_nothing(text: str) -> float:
+    seconds = duration(text)
+    if not seconds:
+        raise click.BadParameter("the time must be above 0")
+    return seconds
 
 
-def _declared() -> dict[str, Any]:
-    """Declare the arguments, and an option for each settings field with the metadata ``click``."""
-    paths = argument(PathName(Use.READ, Path), "INPUT... MODEL/", nargs=-1, required=True)
-    declared = {"paths": paths}
-    hints = typing.get_type_hints(TrainingSettings, include_extras=True)
-    for field in dataclasses.fields(TrainingSettings):
-        name, hint, asked = field.name, hints[field.name], field.metadata.get("click", {})
-        if name == "device":
-            declared |= Device.declared()
-        elif asked and hint is bool:
-            declared[name] = flag(**asked)
-        elif asked:
-            kind = _TYPES.get(name) or _type_of(hint)
-            declared[name] = option(kind, **{"default": field.default, **asked})
-    return declared
+class TrainOptions(Device):
+    """Options of ``train``; an option with another default for each kind is ``None``."""
+
+    paths: tuple[Path, ...] = argument(
+        PathName(Use.READ, Path), "INPUT... MODEL/", nargs=-1, required=True
+    )
+    kind: str = option(
+        [kind.option for kind in KINDS],
+        "The kind of model. "
+        + "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS)
+        + ".",
+        default=KINDS[0].option,
+    )
+    recipe: RecipeName = option(
+        ["fast", "paper"],
+        "fast: Adam, batches of one length, a decaying learning rate; the best model is kept. "
+        "paper: Adadelta and the authors' batches; nothing is held out, and the last model is "
+        "kept.",
+        default="fast",
+    )
+    max_epochs: int | None = option(
+        _OFTEN_OR_NEVER,
+        "The maximum number of passes over the pairs; 0 writes the untrained model.  [default: "
+        f"{DEFAULT_EPOCHS} unless --max-time is given]",
+    )
+    max_time: float | None = option(
+        _longer_than_nothing,
+        "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
+        "decays over this time. Reading the input and compiling do not count.",
+        metavar="TIME",
+    )
+    patience: int | None = option(
+        _OFTEN_OR_NEVER,
+        "Stop after this many evaluations without a better result on unseen sources; 0: never.  "
+        f"[default: {_PHRASES.patience}, with --recipe paper {_PAPER.patience}; language models "
+        f"with --recipe paper: {_PAPER_TEXT.patience}]",
+    )
+    evaluations: int | None = option(
+        _OFTEN,
+        "The number of times that a run scores the held-out pairs.  [default: "
+        f"{_PHRASES.evaluations}; language models with --recipe paper: once after each pass]",
+    )
+    self_normalise: float | None = option(
+        BoundedFloat(0, 1e6, min_open=True),
+        "For feed-forward-lm: keep the softmax normaliser Z near 1, so that a decoder need not "
+        f"compute it. WEIGHT is the weight of (ln Z)^2 in the loss, by default {_SELF_NORMALISE}.  "
+        "[default: off]",
+        is_flag=False,
+        flag_value=str(_SELF_NORMALISE),
+        metavar="[WEIGHT]",
+    )
+    hidden: int | None = option(
+        _LAYER,
+        f"The number of hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
+        f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
+        f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
+        f"{_FAST_RNN['hidden']}, with --recipe paper 1000]",
+    )
+    second_hidden: int | None = option(
+        _LAYER,
+        "For feed-forward-lm: the number of units in the second hidden layer.  [default: "
+        f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]",
+    )
+    order: int | None = option(
+        BoundedInt(2, 100),
+        "For feed-forward-lm: the length of n-grams, that is, the predicted word and the words "
+        f"before it.  [default: {_LM.order}]",
+    )
+    embedding: int | None = option(
+        _LAYER,
+        f"The size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
+        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: "
+        f"{_FAST_LM['embedding']}, with --recipe paper {_LM.embedding}; rnn-lm: "
+        f"{_FAST_RNN['embedding']}, with --recipe paper 100]",
+    )
+    maxout: int | None = option(_LAYER, "The number of maxout units.  [default: half of --hidden]")
+    rank: int | None = option(
+        _LAYER,
+        f"The inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
+        f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
+        "paper 100]",
+    )
+    alignment: int | None = option(
+        _LAYER, "For search: the number of alignment units.  [default: --hidden]"
+    )
+    unit: str | None = option(
+        "NAME", f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]"
+    )
+    context: str | None = option(
+        "NAME",
+        "When the decoder reads the summary of the source: every-step, or once, at its start.  "
+        f"[default: {_PHRASE.context}]",
+    )
+    phrase_length: int | None = option(
+        BoundedInt(1, 1000),
+        "For feed-forward-phrase: the maximum length of a phrase.  [default: "
+        f"{_FEED_FORWARD.phrase_length}]",
+    )
+    formulation: str | None = option(
+        "NAME",
+        "The equations to follow. code: the authors' program; appendix: the appendix of the "
+        "paper; for search and encdec, paper: section 3.1 of their paper.  [default: "
+        f"{_PHRASE.formulation}]",
+    )
+    direction: str | None = option(
+        "NAME",
+        "source-target: read the source and predict the target; target-source: the reverse.  "
+        f"[default: {_PHRASE.direction}]",
+    )
+    factor: int | None = option(
+        FACTOR,
+        "The factor of tokens such as surface|tag to read, counted from 0.  [default: "
+        f"{_PHRASE.factor}]",
+    )
+    source_words: int | None = option(ITEMS, f"The size of the source shortlist.  {_SHORTLIST}")
+    target_words: int | None = option(ITEMS, f"The size of the target shortlist.  {_SHORTLIST}")
+    byte_pairs: int | None = option(
+        BATCH,
+        "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then no word is "
+        "unknown, and the vocabulary is smaller. Needs pip install 'phrasescore[byte-pairs]'.  "
+        "[default: whole words]",
+    )
+    batch_size: int | None = option(
+        BATCH,
+        "The number of pairs in an update.  [default: depends on the size of the table, with "
+        "--recipe paper 64; search, encdec: 64, with --recipe paper 80; language models: 64 "
+        "sentences]",
+    )
+    learning_rate: float | None = option(
+        BoundedFloat(0, 100, min_open=True),
+        "The maximum learning rate.  [default: depends on the recipe; higher for small models of "
+        "phrases]",
+    )
+    held_out_sources: int | None = option(
+        _ITEMS_OR_NONE,
+        "The number of held-out pairs whose sources occur in no training pair.  [default: "
+        f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; with "
+        f"--recipe paper: {_PAPER.held_out_sources}]",
+    )
+    held_out_pairs: int | None = option(
+        _ITEMS_OR_NONE,
+        "The number of pairs (for a language model, sentences) to hold out at random, besides "
+        "--held-out-sources.  "
+        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; with --recipe paper: "
+        f"{_PAPER.held_out_pairs}; language models: one sentence in 1,000, at least "
+        f"{_TEXT.held_out_sources}]",
+    )
+    held_out_text: tuple[Path, ...] = option(
+        PathName(Use.READ, Path),
+        "A text to hold out instead of a part of the inputs. Except for a language model, give the "
+        "option twice: for the source and for the reference of a dev set.",
+        many=True,
+    )
+    max_length: int | None = option(
+        WORDS, f"Leave out pairs with more words on either side.  [default: {MAX_LENGTH}]"
+    )
+    dropout: float | None = option(
+        _SHARE,
+        "For models of sentences: the share of units to set to 0 in training.  [default: "
+        f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; with --recipe paper: 0]",
+    )
+    label_smoothing: float | None = option(
+        _SHARE,
+        "For models of sentences: the share of the target probability that is spread evenly over "
+        "all words in training.  [default: "
+        f"{_SENTENCES.label_smoothing}; language models, or with --recipe paper: 0]",
+    )
+    seed: int = option(
+        SEED, "The seed for initial weights, the order of pairs and the held-out pairs.", default=1
+    )
+    precision: Literal["auto", "bf16", "fp32"] = option(
+        ["auto", "bf16", "fp32"],
+        "The precision of matrix products. With --recipe fast, auto is bf16 if the hardware has "
+        "it, except for small models of small tables on a CPU; otherwise auto is fp32.",
+        default="auto",
+    )
+    threads: int | None = CORES
+    checkpoint_every: float = option(
+        duration,
+        "The time between saves of the training state, from which the same command continues.",
+        metavar="TIME",
+        default="5m",
+    )
+    overwrite: bool = flag("Start again, and replace an existing training state or model.")
+
+    @property
+    def training(self) -> TrainingSettings:
+        """The settings of the training."""
+        return self.settings(TrainingSettings, inputs=self.paths[:-1], model=self.paths[-1])
+
+    def check(self) -> None:
+        """Refuse options that the kind of model lacks, and a wrong number of files."""
+        self.training.check()
 
 
-def _type_of(hint: Any) -> Any:
-    """Return the click type of a choice, a number within bounds (perhaps optional), or a text."""
-    if typing.get_origin(hint) is typing.Literal:
-        return typing.get_args(hint)
-    bounds = bounds_of(hint)
-    if bounds is None:
-        return click.STRING
-    numbers = [each for each in typing.get_args(hint) if each is not NoneType] or [hint]
-    return bounded(bounds, whole=int in (numbers[0], *typing.get_args(numbers[0])))
-
-
-TrainOptions: type[Options] = type("TrainOptions", (Options,), _declared())
-
-
-class _Train(DeclaredCommand):
-    """A command whose ``--held-out-text`` takes one file for each text that the model reads."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Rewrite ``--held-out-text A B`` as ``--held-out-text A --held-out-text B``."""
-        takes = max(1, len(kind_named(_kind_among(args)).inputs))
-        spread: list[str] = []
-        files, takes_more = 0, False
-        for arg in args:
-            if arg.startswith("-"):
-                takes_more = arg == _HELD_OUT_TEXT
-            elif takes_more:
-                if spread[-1] != _HELD_OUT_TEXT:
-                    spread.append(_HELD_OUT_TEXT)
-                files += 1
-                takes_more = files < takes
-            spread.append(arg)
-        return super().parse_args(ctx, spread)
-
-
-def _kind_among(args: Sequence[str]) -> str:
-    known = [kind.option for kind in KINDS]
-    asked = known[0]
-    for arg, following in pairwise([*args, ""]):
-        option_name, _, value = arg.partition("=")
-        if option_name == "--kind":
-            asked = value or following
-    return asked if asked in known else known[0]
-
-
-@command("train", TrainOptions, cls=_Train, options_metavar="[OPTIONS]")
-def train(options: Options) -> None:
+@command("train", TrainOptions)
+def train(options: TrainOptions) -> None:
     """Learn p(target | source), or p(text), and write the model to the folder MODEL/.
 
     Models of phrases learn from a phrase table, in which each distinct pair counts once:
@@ -144,17 +301,5 @@ def train(options: Options) -> None:
     """  # noqa: D301 - this character tells click to keep the lines of a paragraph
     from phrasescore.training.session import train_model
 
-    settings = settings_of(**vars(options))
-    refuse_unwritable_folder(settings.model)
-    train_model(settings)
-
-
-def settings_of(paths: tuple[Path, ...], **options: Any) -> TrainingSettings:
-    """Return the settings of a command line.
-
-    Raises:
-        SettingsError: The kind of model does not have an option, or options contradict each other.
-    """
-    settings = TrainingSettings(inputs=paths[:-1], model=paths[-1], **options)
-    settings.check()
-    return settings
+    refuse_unwritable_folder(options.paths[-1])
+    train_model(options.training)

@@ -1,28 +1,20 @@
-"""The settings of ``train``: each option is declared here once, with its default, bounds and help.
+"""The settings of ``train``, and the defaults that depend on recipe and material.
 
-``phrasescore/commands/train.py`` makes the command line from the fields of
-:class:`TrainingSettings`, and ``phrasescore/training`` reads them. This module does not import
-torch, so that ``--help`` is quick.
+This module does not import torch, so that ``train --help`` is quick.
 """
-
-# ruff: noqa: RUF009 - _option and _size return a dataclasses.field
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import SettingsError, counted
 from phrasescore.model.kinds import KINDS, Kind, Material, kind_named, read_settings
 from phrasescore.model.model_settings import (
     ContextName,
     Direction,
-    EncoderDecoderSettings,
-    FeedForwardLmSettings,
-    FeedForwardPhraseSettings,
     Formulation,
     ModelSettings,
     Reading,
@@ -76,53 +68,24 @@ DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
     ("text", "fast"): Defaults(patience=5, held_out_sources=500, dropout=0.15),
     ("text", "paper"): Defaults(patience=10, held_out_sources=500, evaluations=None),
 }
-_PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
-_SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
-_PAPER_TEXT = DEFAULTS["text", "paper"]
-
-_PHRASE, _LM = EncoderDecoderSettings, FeedForwardLmSettings
-_FEED_FORWARD = FeedForwardPhraseSettings
-_FAST, _FAST_LM, _FAST_RNN = (
-    kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
-)
-_SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
-_SHORTLIST_DEFAULT = (
-    f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
-)
-
-Often = Annotated[int, Between(1, 10**9)]
-OftenOrNever = Annotated[int, Between(0, 10**9)]
-# number of units in a layer; with the maximum, a square matrix has 2^30 weights
-Units = Annotated[int, Between(1, 1 << 15)]
-# a number of pairs, of sentences, or of words in a shortlist
-Items = Annotated[int, Between(1, 10**12)]
-ItemsOrNone = Annotated[int, Between(0, 10**12)]
-Share = Annotated[float, Between(0, 1, below=True)]
-_TEN_YEARS = 10 * 366 * 86400  # in seconds
-
-
-def _option(default: Any, text: str, of: str | None = None, /, **more: Any) -> Any:
-    """Declare a field that is an option of ``train``.
-
-    Args:
-        default: Value if the option is not given; ``None`` if it depends on other settings.
-        text: Help text.
-        of: Attribute of :class:`Kind` that is true if the kind has this option; ``None`` if all
-            kinds have it.
-        more: Further arguments for click.
-    """
-    return field(default=default, metadata={"of": of, "click": {"text": text, **more}})
-
-
-def _size(text: str, metavar: str = "N", **more: Any) -> Any:
-    """Declare an option for the model's setting of the same name, for kinds with this setting."""
-    click = {"text": text, "metavar": metavar, **more}
-    return field(default=None, metadata={"size": True, "click": click})
+# for each option that not every kind of model has, the attribute of `Kind` that is true if a kind
+# has it; an option with the name of a model's setting belongs to the kinds with this setting
+_BELONGS_TO = {
+    "source_words": "reads_source",
+    "byte_pairs": "translates",
+    "held_out_sources": "reads_source",
+    "held_out_text": "of_sentences",
+    "max_length": "of_sentences",
+    "dropout": "of_sentences",
+    "label_smoothing": "of_sentences",
+    "direction": "reads_source",
+}
+_SIZES = {each.name for kind in KINDS for each in dataclasses.fields(kind.settings)} - {"kind"}
 
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """The arguments and options of ``train``.
+    """The arguments and options of ``train``; ``phrasescore train --help`` explains each option.
 
     An option whose default depends on other options is ``None`` if it is not given; some of these
     defaults are filled in by :meth:`in_force`.
@@ -132,197 +95,45 @@ class TrainingSettings:
         model: The folder to write.
     """
 
-    kind: str = _option(
-        KINDS[0].option,
-        "The kind of model. "
-        + "; ".join(f"{kind.option} takes {' '.join(kind.inputs)} MODEL/" for kind in KINDS)
-        + ".",
-    )
+    kind: str = KINDS[0].option
     inputs: tuple[Path, ...] = ()
     model: Path = Path("model")
-    recipe: RecipeName = _option(
-        "fast",
-        "fast: Adam, batches of one length, a decaying learning rate; the best model is kept. "
-        "paper: Adadelta and the authors' batches; nothing is held out, and the last model is "
-        "kept.",
-    )
-    max_epochs: OftenOrNever | None = _option(
-        None,
-        "The maximum number of passes over the pairs; 0 writes the untrained model.  [default: "
-        f"{DEFAULT_EPOCHS} unless --max-time is given]",
-    )
-    max_time: Annotated[float, Between(0, _TEN_YEARS, above=True)] | None = _option(
-        None,
-        "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
-        "decays over this time. Reading the input and compiling do not count.",
-        metavar="TIME",
-    )
-    patience: OftenOrNever | None = _option(
-        None,
-        "Stop after this many evaluations without a better result on unseen sources; 0: never.  "
-        f"[default: {_PHRASES.patience}, with --recipe paper {_PAPER.patience}; language models "
-        f"with --recipe paper: {_PAPER_TEXT.patience}]",
-    )
-    evaluations: Often | None = _option(
-        None,
-        "The number of times that a run scores the held-out pairs.  [default: "
-        f"{_PHRASES.evaluations}; language models with --recipe paper: once after each pass]",
-    )
-    self_normalise: float | None = _size(
-        "For feed-forward-lm: keep the softmax normaliser Z near 1, so that a decoder need not "
-        f"compute it. WEIGHT is the weight of (ln Z)^2 in the loss, by default {_SELF_NORMALISE}.  "
-        "[default: off]",
-        "[WEIGHT]",
-        is_flag=False,
-        flag_value=str(_SELF_NORMALISE),
-    )
-    hidden: Units | None = _size(
-        f"The number of hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
-        f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
-        f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
-        f"{_FAST_RNN['hidden']}, with --recipe paper 1000]"
-    )
-    second_hidden: Units | None = _size(
-        "For feed-forward-lm: the number of units in the second hidden layer.  [default: "
-        f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]"
-    )
-    order: Annotated[int, Between(2, 100)] | None = _size(
-        "For feed-forward-lm: the length of n-grams, that is, the predicted word and the words "
-        f"before it.  [default: {_LM.order}]"
-    )
-    embedding: Units | None = _size(
-        f"The size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
-        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: "
-        f"{_FAST_LM['embedding']}, with --recipe paper {_LM.embedding}; rnn-lm: "
-        f"{_FAST_RNN['embedding']}, with --recipe paper 100]"
-    )
-    maxout: Units | None = _size("The number of maxout units.  [default: half of --hidden]")
-    rank: Units | None = _size(
-        f"The inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
-        f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
-        "paper 100]"
-    )
-    alignment: Units | None = _size(
-        "For search: the number of alignment units.  [default: --hidden]"
-    )
-    unit: UnitName | None = _size(
-        f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]", "NAME"
-    )
-    context: ContextName | None = _size(
-        "When the decoder reads the summary of the source: every-step, or once, at its start.  "
-        f"[default: {_PHRASE.context}]",
-        "NAME",
-    )
-    phrase_length: Annotated[int, Between(1, 1000)] | None = _size(
-        "For feed-forward-phrase: the maximum length of a phrase.  [default: "
-        f"{_FEED_FORWARD.phrase_length}]"
-    )
-    formulation: Formulation | Reading | None = _size(
-        "The equations to follow. code: the authors' program; appendix: the appendix of the "
-        "paper; for search and encdec, paper: section 3.1 of their paper.  [default: "
-        f"{_PHRASE.formulation}]",
-        "NAME",
-    )
-    direction: Direction | None = _size(
-        "source-target: read the source and predict the target; target-source: the reverse.  "
-        f"[default: {_PHRASE.direction}]",
-        "NAME",
-    )
-    factor: Annotated[int, Between(0, 99)] | None = _size(
-        "The factor of tokens such as surface|tag to read, counted from 0.  [default: "
-        f"{_PHRASE.factor}]"
-    )
-    source_words: Items | None = _option(
-        None, f"The size of the source shortlist.  {_SHORTLIST_DEFAULT}", "reads_source"
-    )
-    target_words: Items | None = _option(
-        None, f"The size of the target shortlist.  {_SHORTLIST_DEFAULT}"
-    )
-    byte_pairs: Annotated[int, Between(1, 10**6)] | None = _option(
-        None,
-        "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then no word is "
-        "unknown, and the vocabulary is smaller. Needs pip install 'phrasescore[byte-pairs]'.  "
-        "[default: whole words]",
-        "translates",
-        metavar="N",
-    )
-    batch_size: Annotated[int, Between(1, 10**6)] | None = _option(
-        None,
-        "The number of pairs in an update.  [default: depends on the size of the table, with "
-        "--recipe paper 64; search, encdec: 64, with --recipe paper 80; language models: 64 "
-        "sentences]",
-    )
-    learning_rate: Annotated[float, Between(0, 100, above=True)] | None = _option(
-        None,
-        "The maximum learning rate.  [default: depends on the recipe; higher for small models of "
-        "phrases]",
-    )
-    held_out_sources: ItemsOrNone | None = _option(
-        None,
-        "The number of held-out pairs whose sources occur in no training pair.  [default: "
-        f"{_PHRASES.held_out_sources}; search, encdec: {_SENTENCES.held_out_sources}; with "
-        f"--recipe paper: {_PAPER.held_out_sources}]",
-        "reads_source",
-    )
-    held_out_pairs: ItemsOrNone | None = _option(
-        None,
-        "The number of pairs (for a language model, sentences) to hold out at random, besides "
-        "--held-out-sources.  "
-        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; with --recipe paper: "
-        f"{_PAPER.held_out_pairs}; language models: one sentence in 1,000, at least "
-        f"{_TEXT.held_out_sources}]",
-    )
-    held_out_text: tuple[Path, ...] = _option(
-        (),
-        "Texts to hold out instead of a part of the inputs: source and reference of a dev set, "
-        "or one text for a language model.",
-        "of_sentences",
-        metavar="[SOURCE] TARGET",
-        multiple=True,
-    )
-    max_length: Annotated[int, Between(1, 10_000)] | None = _option(
-        None,
-        f"Leave out pairs with more words on either side.  [default: {MAX_LENGTH}]",
-        "of_sentences",
-        metavar="N",
-    )
-    dropout: Share | None = _option(
-        None,
-        "For models of sentences: the share of units to set to 0 in training.  [default: "
-        f"{_SENTENCES.dropout}; language models: {_TEXT.dropout}; with --recipe paper: 0]",
-        "of_sentences",
-    )
-    label_smoothing: Share | None = _option(
-        None,
-        "For models of sentences: the share of the target probability that is spread evenly over "
-        "all words in training.  [default: "
-        f"{_SENTENCES.label_smoothing}; language models, or with --recipe paper: 0]",
-        "of_sentences",
-    )
-    # up to 2^53, which stays exact if a JSON reader turns it into a floating-point number
-    seed: Annotated[int, Between(0, 1 << 53)] = _option(
-        1, "The seed for initial weights, the order of pairs and the held-out pairs."
-    )
-    precision: Literal["auto", "bf16", "fp32"] = _option(
-        "auto",
-        "The precision of matrix products. With --recipe fast, auto is bf16 if the hardware has "
-        "it, except for small models of small tables on a CPU; otherwise auto is fp32.",
-    )
+    recipe: RecipeName = "fast"
+    max_epochs: int | None = None
+    max_time: float | None = None
+    patience: int | None = None
+    evaluations: int | None = None
+    self_normalise: float | None = None
+    hidden: int | None = None
+    second_hidden: int | None = None
+    order: int | None = None
+    embedding: int | None = None
+    maxout: int | None = None
+    rank: int | None = None
+    alignment: int | None = None
+    unit: UnitName | None = None
+    context: ContextName | None = None
+    phrase_length: int | None = None
+    formulation: Formulation | Reading | None = None
+    direction: Direction | None = None
+    factor: int | None = None
+    source_words: int | None = None
+    target_words: int | None = None
+    byte_pairs: int | None = None
+    batch_size: int | None = None
+    learning_rate: float | None = None
+    held_out_sources: int | None = None
+    held_out_pairs: int | None = None
+    held_out_text: tuple[Path, ...] = ()
+    max_length: int | None = None
+    dropout: float | None = None
+    label_smoothing: float | None = None
+    seed: int = 1
+    precision: Literal["auto", "bf16", "fp32"] = "auto"
     device: str = "auto"
-    threads: Annotated[int, Between(1, 256)] | None = _option(None, "Cores to use.  [default: all]")
-    checkpoint_every: Annotated[float, Between(0, _TEN_YEARS)] = _option(
-        300.0,
-        "The time between saves of the training state, from which the same command continues.",
-        default="5m",
-        metavar="TIME",
-    )
-    overwrite: bool = _option(
-        False, "Start again, and replace an existing training state or model."
-    )
-
-    def __post_init__(self) -> None:
-        """Raise an error for a number that is out of bounds."""
-        check_bounds(self)
+    threads: int | None = None
+    checkpoint_every: float = 300.0
+    overwrite: bool = False
 
     def check(self) -> None:
         """Check options and the number of files before any file is read.
@@ -336,12 +147,12 @@ class TrainingSettings:
                 f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but got "
                 f"{counted(len(self.inputs) + 1, 'name')}"
             )
-        for each in sorted(dataclasses.fields(self), key=lambda each: each.name):
-            if getattr(self, each.name) in (None, ()) or _has(kind, each):
+        for name, value in sorted(vars(self).items()):
+            if value in (None, ()) or _has(kind, name):
                 continue
-            others = [f"--kind {other.option}" for other in KINDS if _has(other, each)]
+            others = [f"--kind {other.option}" for other in KINDS if _has(other, name)]
             raise SettingsError(
-                f"--{each.name.replace('_', '-')} is not an option of --kind {kind.option}",
+                f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}",
             )
         if self.held_out_text and len(self.held_out_text) != len(kind.inputs):
@@ -476,22 +287,21 @@ class TrainingSettings:
         """The model's settings from the command line and from the recipe."""
         kind = self.model_kind
         given = {
-            each.name: getattr(self, each.name)
-            for each in dataclasses.fields(self)
-            if "size" in each.metadata and getattr(self, each.name) is not None
+            name: value
+            for name, value in vars(self).items()
+            if name in _SIZES and value is not None
         }
         usual = kind.fast_sizes if self.recipe == "fast" else {}
         return kind.settings.completed({**usual, **given})
 
 
-def _has(kind: Kind, option: dataclasses.Field[Any]) -> bool:
+def _has(kind: Kind, option: str) -> bool:
     """Tell whether a kind of model has an option."""
-    if option.name == "direction":
-        return kind.reads_source
-    if "size" in option.metadata:
-        return option.name in {each.name for each in dataclasses.fields(kind.settings)}
-    of = option.metadata.get("of")
-    return of is None or bool(getattr(kind, of))
+    if option in _BELONGS_TO:
+        return bool(getattr(kind, _BELONGS_TO[option]))
+    return option not in _SIZES or option in {
+        each.name for each in dataclasses.fields(kind.settings)
+    }
 
 
 def _given(value: T | None, default: T) -> T:

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, Phrasescore
-from tests.support.killed import wait_for
 from tests.support.random_system import write_random_system
 
 _MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
@@ -174,33 +173,3 @@ def test_parsed_tables_where_others_can_write(
     assert done.returncode == 2, done.stderr.decode()
     assert b"--cache-folder needs a folder that you alone can write" in done.stderr
     assert not list(others_folder.iterdir())
-
-
-def test_a_warm_up_removes_what_a_killed_one_left(tmp_path: Path) -> None:
-    """SIGKILL leaves a folder of texts, which the next call removes."""
-    command = [sys.executable, "-m", "phrasescore", "warm-up"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-
-    def left_by_a_killed_call(before: set[Path]) -> set[Path]:
-        process = subprocess.Popen(command, cwd=PROJECT, env=environment, stderr=-3)
-        try:
-            wait_for(lambda: any(set(tmp_path.glob("*/text.en")) - before))
-        finally:
-            process.kill()
-            process.wait()
-        return set(tmp_path.glob("*/text.en"))
-
-    left = left_by_a_killed_call(set())
-    assert left.isdisjoint(left_by_a_killed_call(left))
-
-
-def test_empty_files_in_the_cache(tmp_path: Path) -> None:
-    """Empty cache files, as after a loss of power, are replaced."""
-    (tmp_path / "table").write_text("a ||| b ||| 0.5\n")
-    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
-    prune = ("prune", "table", "--top", "1", "--column", "1", "-o", "-")
-    for pattern in ("no file", "*.nbi", "*.nbc"):
-        for path in (tmp_path / "cache").rglob(pattern):
-            os.truncate(path, 0)
-        done = _run(tmp_path, *prune, **cache)
-        assert done.returncode == 0, done.stderr

@@ -12,13 +12,9 @@ import pytest
 
 from phrasescore.runs.processes import python_command, run
 from tests.conftest import PROJECT
-from tests.support import dask_clusters
-from tests.support.dask_clusters import DaskCluster
 from tests.support.killed import wait_for
 from tests.support.toy_system import write_toy_system
 from tests.support.warm_process import Surroundings, WarmProcesses
-from tuning.experiment.cluster_steps import ClusterSteps
-from tuning.experiment.plan import command_step
 
 # modules that Python imports at startup, modules for ``python -m``, and modules of the commands
 _MODULES = [
@@ -63,21 +59,6 @@ def test_the_data_of_an_experiment(
     )
     assert done.status == 1, done.errors.decode()
     assert b"phrase-table:1: " in done.errors
-    assert not marker.exists(), marker.read_text()
-
-
-def test_a_step_on_a_cluster(tmp_path: Path) -> None:
-    """A worker starts the step in the data folder."""
-    dask_clusters.require_dask()
-    from phrasescore.cluster.cluster import Cluster
-
-    marker = plant(tmp_path / "data")
-    log = tmp_path / "log"
-    step = command_step("step", ("phrasescore", "--version"), (), ())
-    started = DaskCluster(tmp_path / "cluster", [1], {"PYTHONPATH": _PYTHONPATH})
-    with started, Cluster(str(started.scheduler_file)) as cluster:
-        assert ClusterSteps(cluster, None, print).run(step, tmp_path / "data", log) == 0
-    assert log.read_text().startswith("phrasescore, version ")
     assert not marker.exists(), marker.read_text()
 
 

@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
-from phrasescore.commands.train import train
 from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import UNK_ID
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
@@ -90,7 +89,8 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
         text = b"".join(t + b"\n" for _, t in part) + b"f1\n"
         (tmp_path / f"{name}.fr.gz").write_bytes(gzip.compress(text))
     options = ["--kind", "search", *SMALL, "--max-epochs", "3", "--learning-rate", "0.01"]
-    texts = ["train.en", "train.fr.gz", "nmt", "--held-out-text", "dev.en", "dev.fr.gz"]
+    texts = ["train.en", "train.fr.gz", "nmt", "--held-out-text", "dev.en"]
+    texts += ["--held-out-text", "dev.fr.gz"]
     done = phrasescore("train", *texts, *options)
     assert done.returncode == 0, done.stderr.decode()
     said = done.stderr.decode()
@@ -104,23 +104,6 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3
     assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
-
-
-@pytest.mark.parametrize("held_out", ["--held-out-text a b", "--held-out-text a --held-out-text b"])
-def test_held_out_texts_after_one_option_or_two(held_out: str) -> None:
-    """The option may be repeated for the second text; the names after that are inputs."""
-    words = f"--kind search {held_out} train.en train.fr model".split()
-    found = train.make_context("train", words, resilient_parsing=True).params
-    assert list(map(str, found["held_out_text"])) == ["a", "b"]
-    assert list(map(str, found["paths"])) == ["train.en", "train.fr", "model"]
-
-
-def test_a_model_folder_with_the_name_of_a_kind() -> None:
-    """Only --kind determines how many texts --held-out-text takes."""
-    words = ["--kind", "feed-forward-lm", "--held-out-text", "dev.fr", "train.fr", "search"]
-    found = train.make_context("train", words, resilient_parsing=True).params
-    assert list(map(str, found["held_out_text"])) == ["dev.fr"]
-    assert list(map(str, found["paths"])) == ["train.fr", "search"]
 
 
 @pytest.mark.parametrize("kind", ["search", "encdec"])

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -117,13 +116,3 @@ def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
     steps = steps_of("A sentence in `decode`")
     assert len(steps) > 5
     assert first_missing(steps, calls) is None
-
-
-@pytest.mark.parametrize("title", ["A phrase pair in `score`", "A sentence in `decode`"])
-def test_each_file_at_most_twice(title: str) -> None:
-    """A list enters each file at most twice, so that readers need not go back and forth."""
-    paths = [path for path, _ in steps_of(title)]
-    entered = Counter(
-        path for path, before in zip(paths, ["", *paths], strict=False) if path != before
-    )
-    assert max(entered.values()) <= 2

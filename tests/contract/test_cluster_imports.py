@@ -15,7 +15,6 @@ import sys
 sys.modules["distributed"] = sys.modules["dask"] = None  # importing them raises ImportError
 import phrasescore.cluster.cluster
 import phrasescore.scoring.cluster_scoring
-import tuning.experiment.cluster_steps
 from phrasescore.cli import main
 main()
 """

@@ -17,7 +17,6 @@ from tuning.metrics.system_comparison import compare_systems
 WORDS = ("le", "la", "chat", "chien", "mange", "voit", "rouge", "bleu", "vite", "ici")
 # the systems of an experiment, and their shares of wrong words
 SYSTEMS = {"Baseline": 0.4, "RNN + WP": 0.3}
-HOSTILE = '<script>alert(1)</script> & "quotes" {{ 7 * 7 }} \' </del>'
 
 
 def write_lines(path: Path, lines: Sequence[str]) -> Path:
@@ -47,18 +46,14 @@ def write_comparison(
 ) -> dict[str, Any]:
     """Write texts and the JSON of comparing them with ``compare``; return the JSON.
 
-    The tenth sentence of the reference and of all translations, and the name of the second system,
-    contain hostile HTML.
+    The name of the second system contains HTML.
     """
     reference = sentences(count)
-    reference[9] = f"le chat {HOSTILE} mange ici"
     files: dict[str, list[Path]] = {}
-    write_lines(folder / "test.src", sentences(count, seed=2))
     path = write_lines(folder / "test.ref", reference)
     for place, (name, share) in enumerate((("baseline", 0.3), ("a <b>system</b>", 0.2))):
         for run in range(runs):
             lines = worse(reference, share, seed=100 * run + len(name))
-            lines[9] = reference[9] if share < 0.3 else f"le chien {HOSTILE} mange ici"
             file = write_lines(folder / f"test.{place}.{run}", lines)
             files.setdefault(name, []).append(file)
     found = compare_systems([path], files, scoring=TextScoring(tuple(metrics)), trials=500)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,16 +11,15 @@ import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.numbers import THREADS
-from phrasescore.commands.options import OnCluster, Result
+from phrasescore.commands.options import Result
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
     from tuning.experiment.experiment_settings import ExperimentSettings
-    from tuning.experiment.runner import StepPlace
 
 
-class ExperimentOptions(OnCluster, Result):
+class ExperimentOptions(Result):
     """Options of ``experiment``."""
 
     path: str = argument(INPUT, "EXPERIMENT.toml")
@@ -48,11 +46,7 @@ class ExperimentOptions(OnCluster, Result):
         "settings of these rows must be equal in both. May be repeated.",
         many=True,
     )
-    jobs: int | None = option(
-        THREADS,
-        "The number of steps to run at a time.  [default: 1, or with --cluster one for each "
-        "worker]",
-    )
+    jobs: int = option(THREADS, "The number of steps to run at a time.", default=1)
     dry_run: bool = flag("Print the commands without running them.")
 
 
@@ -76,21 +70,12 @@ def experiment(options: ExperimentOptions) -> None:
         for step in planned(settings, options.output).steps():
             click.echo(str(step.work))
         return
-    from tuning.experiment.runner import LocalSteps
     from tuning.experiment.session import run_experiment
 
     def say(line: str) -> None:
         click.echo(line, err=True)
 
-    with contextlib.ExitStack() as stack:
-        place: StepPlace = LocalSteps(options.jobs or 1)
-        if options.cluster is not None:
-            from phrasescore.cluster.cluster import Cluster
-            from tuning.experiment.cluster_steps import ClusterSteps
-
-            cluster = stack.enter_context(Cluster(options.cluster))
-            place = ClusterSteps(cluster, options.jobs, say)
-        table, record = run_experiment(settings, options.output, place, say, options.rows)
+    table, record = run_experiment(settings, options.output, options.jobs, say, options.rows)
     options.show(record.to_json(), f"{table}\n")
 
 

@@ -28,17 +28,6 @@ class ReportOptions(Options):
         required=True,
         metavar="FILE.html",
     )
-    sources: tuple[Path, ...] = option(
-        PathName(Use.READ, Path),
-        "A text that was translated, if the results do not name it; may be repeated.",
-        "--source",
-        many=True,
-    )
-    data: tuple[Path, ...] = option(
-        PathName(Use.READ_FOLDER, Path),
-        "Another folder with texts that the results name; may be repeated.",
-        many=True,
-    )
 
 
 @command("report", ReportOptions)
@@ -46,9 +35,8 @@ def report(options: ReportOptions) -> None:
     """Write one page about the results in RESULTS/ of experiment, tune, train, compare or the demo.
 
     The page is a single file that needs no network. It shows scores with their intervals and
-    p-values, sentences that changed, curves of training and tuning, weights and versions. Results
-    may be up to five folders deep. The page shows texts only from RESULTS/ or a folder given with
-    --data, so a page about other people's results never shows your files.
+    p-values, curves of training and tuning, weights and versions. Results may be up to five folders
+    deep. Only files in RESULTS/ are read, so a page about other people's results never shows yours.
 
     Needs optional packages: pip install 'phrasescore[report]'.
     """
@@ -64,7 +52,7 @@ def report(options: ReportOptions) -> None:
     from tuning.report.report_page import check_page, read_results, write_report
 
     check_page()
-    results = read_results(folder, options.sources, options.data)
+    results = read_results(folder)
     for sentence in (*results.notes, *results.unfinished):
         click.echo(f"note: {sentence}", err=True)
     click.echo(f"{output}: {results.holds}", err=to_stream)

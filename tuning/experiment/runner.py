@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
-from typing import Protocol
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from phrasescore.runs import processes
@@ -21,33 +20,10 @@ from phrasescore.runs.steps import Steps
 from tuning.experiment.plan import PROGRAM, CommandStep
 
 _LAST_LINES = 8
-_MAX_STEPS = 1000  # steps at a time, on this machine or a cluster
-_LOOK = 5.0  # seconds between two checks for new workers
-_LOOK_AT_COMMAND = 0.05  # seconds between two checks of a running command
+_LOOK = 0.05  # seconds between two checks of a running command
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
-
-
-class StepPlace(Protocol):
-    """An executor of commands, on this machine or on a cluster; threads share it."""
-
-    def room(self) -> int:
-        """Return how many commands may run at a time."""
-        ...
-
-    def run(self, step: CommandStep, folder: Path, log: Path) -> int:
-        """Run a step's command in a folder to its end, and return its exit status.
-
-        Raises:
-            InterruptedWorkError: The experiment was stopped.
-            PhrasescoreError: The command could not be started.
-        """
-        ...
-
-    def stop(self) -> None:
-        """End the running commands."""
-        ...
 
 
 def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], int]) -> int:
@@ -89,49 +65,8 @@ def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], 
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
             sent, until = sent + 1, time.monotonic() + patience
-        time.sleep(_LOOK_AT_COMMAND)
+        time.sleep(_LOOK)
     return process.returncode
-
-
-class LocalSteps:
-    """Runs commands on this machine; threads may share it.
-
-    Args:
-        jobs: The maximum number of commands at a time.
-    """
-
-    def __init__(self, jobs: int) -> None:
-        self._jobs = jobs
-        self._running: set[str] = set()
-        self._stops = 0
-
-    def room(self) -> int:
-        """Return how many commands may run at a time."""
-        return self._jobs
-
-    def run(self, step: CommandStep, folder: Path, log: Path) -> int:
-        """Run a step's command in a folder to its end, and return its exit status.
-
-        Raises:
-            InterruptedWorkError: The experiment was stopped before the command began.
-            PhrasescoreError: The command could not be started.
-        """
-        self._running.add(step.name)
-        try:
-            if self._stops:
-                raise InterruptedWorkError("interrupted")
-            return run_command(step, folder, log, lambda: self._stops)
-        finally:
-            self._running.discard(step.name)
-
-    def stop(self) -> None:
-        """End the running commands; each further Ctrl-C sends them the next stronger signal."""
-        self._stops += 1
-        while self._running:
-            try:
-                time.sleep(_LOOK_AT_COMMAND)
-            except KeyboardInterrupt:
-                self._stops += 1
 
 
 class Runner:
@@ -140,7 +75,7 @@ class Runner:
     Args:
         results: The folder of all outputs; nothing outside this folder is ever deleted.
         folder: The current directory of the commands.
-        place: The place that runs the commands.
+        jobs: The maximum number of commands at a time.
         say: Prints a line for each step.
         after: Called with each step that has run successfully.
 
@@ -153,15 +88,16 @@ class Runner:
         self,
         results: Path,
         folder: Path,
-        place: StepPlace,
+        jobs: int,
         say: Say,
         after: Callable[[CommandStep], None],
     ) -> None:
-        self._results, self._folder, self._place = results, folder, place
+        self._results, self._folder, self._jobs = results, folder, jobs
         self._say, self._after = say, after
         self.done: set[str] = set()
         self.stamps = Steps(results / "steps")
-        self._stopped = False
+        self._running: set[str] = set()
+        self._stops = 0
 
     def run(self, steps: Sequence[CommandStep]) -> int:
         """Run the steps that are not done, and return their number.
@@ -178,17 +114,16 @@ class Runner:
         with (
             interruptible(self._results),
             self._stopping_children(),
-            ThreadPoolExecutor(_MAX_STEPS) as pool,
+            ThreadPoolExecutor(self._jobs) as pool,
             self._stopping_children(),
         ):
             running: dict[Future[bool], CommandStep] = {}
             while waiting or running:
                 ready = [step for step in waiting if _is_ready(step, makers, self.done)]
-                for step in ready[: max(0, self._place.room() - len(running))]:
+                for step in ready[: self._jobs - len(running)]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
-                # the timeout lets the loop read room() again, because workers may join
-                for future in wait(running, _LOOK, return_when=FIRST_COMPLETED).done:
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
                     step = running.pop(future)
                     is_new = future.result()
                     self.done.add(step.name)
@@ -212,7 +147,13 @@ class Runner:
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
         begun = time.monotonic()
-        status = self._place.run(step, self._folder, log)
+        self._running.add(step.name)
+        try:
+            if self._stops:
+                raise InterruptedWorkError("interrupted")
+            status = run_command(step, self._folder, log, lambda: self._stops)
+        finally:
+            self._running.discard(step.name)
         if (output := step.work.standard_output) is not None:
             part = hidden(output, "part")
             if status == 0:
@@ -228,7 +169,7 @@ class Runner:
         return {"seconds": seconds}
 
     def _failure(self, step: CommandStep, status: int, log: Path) -> PhrasescoreError:
-        if self._stopped:
+        if self._stops:
             return InterruptedWorkError("interrupted")
         lines = log.read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
         how = f"ended with status {status}" if status else "succeeded but left no output"
@@ -243,12 +184,19 @@ class Runner:
 
     @contextlib.contextmanager
     def _stopping_children(self) -> Iterator[None]:
-        """If a signal interrupts the block, end the running commands first."""
+        """If a signal interrupts the block, end the running commands first.
+
+        Each further Ctrl-C sends them the next stronger signal.
+        """
         try:
             yield
         except KeyboardInterrupt:
-            self._stopped = True
-            self._place.stop()
+            self._stops += 1
+            while self._running:
+                try:
+                    time.sleep(_LOOK)
+                except KeyboardInterrupt:
+                    self._stops += 1
             raise
 
 

@@ -28,7 +28,7 @@ from tuning.experiment.experiment_file import kind_problems
 from tuning.experiment.experiment_settings import ExperimentSettings
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
-from tuning.experiment.runner import Runner, Say, StepPlace
+from tuning.experiment.runner import Runner, Say
 from tuning.experiment.table import experiment_record, markdown
 
 _NOT_IN_MOSES = (
@@ -146,7 +146,7 @@ def _begin(plan: Plan) -> None:
 def run_experiment(
     settings: ExperimentSettings,
     output: str | Path,
-    place: StepPlace,
+    jobs: int,
     say: Say,
     rows: Iterable[str] = (),
 ) -> tuple[str, ExperimentRecord]:
@@ -155,7 +155,7 @@ def run_experiment(
     Args:
         settings: The experiment.
         output: The results folder.
-        place: Runs the commands, on this machine or on a cluster.
+        jobs: The maximum number of steps to run at a time.
         say: Prints a line for each step.
         rows: Results files of other folders, whose rows are used instead of running the systems.
 
@@ -188,7 +188,7 @@ def run_experiment(
             if step.name in final:
                 write()
 
-        runner = Runner(folder, settings.folder, place, say, after)
+        runner = Runner(folder, settings.folder, jobs, say, after)
         keeper = ResultsKeeper(plan, runner.stamps, rows)
         write()
         ran = runner.run(steps)
@@ -247,11 +247,6 @@ def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
             with command.make_context(name, list(arguments), parent=parent) as context:
                 if (twice := _given_twice(command, context, arguments)) is not None:
                     raise SettingsError(f"the experiment sets {twice} itself, so the file must not")
-                if name == "train":
-                    from phrasescore.commands.train import settings_of
-
-                    # refuses options that the kind of model lacks, or that contradict each other
-                    settings_of(**context.params)
         except click.exceptions.Exit:
             raise _refused(step, where, "its options contain --help") from None
         except click.ClickException as error:

@@ -215,7 +215,7 @@ class _Training:
         dev = "tune.source.tok", "tune.target.tok"
         training = self._command(
             f"train {texts} --kind search {_MODEL_SIZE} --max-epochs {epochs} "
-            f"--held-out-text {dev[0]} {dev[1]}",
+            f"--held-out-text {dev[0]} --held-out-text {dev[1]}",
             (_SYSTEM, *dev), output=_MODEL,
         )  # fmt: skip
         scoring = [

@@ -1,30 +1,46 @@
-"""Reads a results folder, and writes the report page from the templates of this package."""
+"""Reads a results folder, which may come from an untrusted person, and writes the report page.
+
+The templates of the page are in this package.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from moses_integration.text.preparation import read_text
-from phrasescore.errors import InputError, MissingDependencyError, PhrasescoreError, counted
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import (
+    InputError,
+    MissingDependencyError,
+    PhrasescoreError,
+    SettingsError,
+    counted,
+)
 from phrasescore.model.folder import CURVES
 from phrasescore.pictures.figure_files import check_drawing
+from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.results import (
+    RESULT,
     BuildRecord,
     ComparisonRecord,
     CurvePoint,
     ExperimentRecord,
     FilterRecord,
+    Record,
     ScatterRecord,
     ScoringRecord,
     TrainingRecord,
     TuningRecord,
+    parse_record,
 )
+from tuning.loop.work_folder import WEIGHTS
 from tuning.metrics.score_tables import benefit_in_words
 from tuning.report.figures import (
     interval_figure,
@@ -34,13 +50,15 @@ from tuning.report.figures import (
     tuning_figure,
     weights_table,
 )
-from tuning.report.result_files import FoundResult, ResultFiles, find_results, left_out
 from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
-from tuning.report.sentences import Lines, TextDifferences, compare_texts
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
+T = TypeVar("T")
+_LEVELS = 5
+# results of phrasescore are far smaller; larger JSON comes from another program
+_LARGEST_JSON = 1 << 24
 _TEMPLATES = Path(__file__).parent / "templates"
 _DEV = "dev"  # the name of the text that an experiment tunes weights on
 _WORK = ".training"  # the suffix of a training's work folder
@@ -59,6 +77,136 @@ _NOUNS: dict[type, str] = {
 }
 
 
+class ResultFiles:
+    """The files in a results folder, the only ones that a report reads.
+
+    Links are resolved first, so an untrusted folder cannot make a report show other files.
+
+    Args:
+        folder: The results folder of the report.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = Path(os.path.realpath(folder))
+
+    def may_read(self, path: Path) -> bool:
+        """Return whether a path, with links resolved, leads to a file in the folder."""
+        return Path(os.path.realpath(path)).is_relative_to(self._folder)
+
+    def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
+        """Return the objects in a file, one per line; an incomplete last line is ignored.
+
+        Raises:
+            InputError: The file cannot be read, is not allowed, or has a malformed line.
+        """
+        lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
+        where = "not a record of phrasescore"
+        try:
+            objects = [_object(line, path) for line in lines]
+            return tuple(
+                from_mapping(kind, each, where=where, only_known=False) for each in objects
+            )
+        except SettingsError as error:
+            raise InputError(error.problem, path=path) from None
+
+    def bytes(self, path: Path) -> bytes:
+        """Return the content of a file.
+
+        Raises:
+            InputError: The file cannot be read, is too large, or is not allowed.
+        """
+        if not self.may_read(path):
+            raise InputError(
+                "this link leads out of the results, so it is not followed",
+                path=path,
+                remedy="copy the file into the folder",
+            )
+        try:
+            return read_regular(path)
+        except OSError as error:
+            raise InputError(f"cannot be read ({error.strerror})", path=path) from None
+
+
+def left_out(error: Exception) -> str:
+    """Return the sentence that tells the reader why a file is missing from the report."""
+    return f"{error} The report omits this file."
+
+
+def _object(text: bytes, path: Path) -> dict[str, Any]:
+    try:
+        return parse_object(text)
+    except JsonError as error:
+        raise InputError(f"not a record of phrasescore: {error}", path=path) from None
+
+
+@dataclass(frozen=True)
+class FoundResult:
+    """A record, or a damaged file that should hold one.
+
+    Args:
+        path: The file of the record.
+        name: The path of the file, or of the folder of a ``result.json``, relative to the searched
+            folder.
+        record: The record; ``None`` if the file is damaged.
+        note: The sentence about the damage.
+    """
+
+    path: Path
+    name: str
+    record: Record | None
+    note: str = ""
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the file."""
+        return self.path.parent
+
+
+def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
+    """Yield the records in a folder and up to ``_LEVELS`` levels below it."""
+    seen: set[str] = set()
+    for folder, subfolders, names in os.walk(root, followlinks=True):
+        here, place = Path(folder), os.path.realpath(folder)
+        if place in seen:  # a link led here before, perhaps in a circle
+            subfolders.clear()
+            continue
+        seen.add(place)
+        is_deepest = len(here.relative_to(root).parts) == _LEVELS
+        shown = [
+            name
+            for name in subfolders
+            if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
+        ]
+        # links come last, so that a folder is found under its own name
+        subfolders[:] = sorted(shown, key=lambda name: (here / name).is_symlink())
+        for name in names:
+            # a result.json has the weights and the rounds, so skip the weights.json beside it
+            if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):
+                yield from _found(here / name, root, files)
+
+
+def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
+    """Yield the record of a result file, or the note about its damage; else nothing."""
+    is_result = path.name == RESULT
+    named = path.parent if is_result else path
+    name = root.absolute().name if named == root else str(named.relative_to(root))
+    try:
+        if path.stat().st_size > _LARGEST_JSON:
+            return
+        record = parse_record(_object(files.bytes(path), path))
+        if record is not None:
+            yield FoundResult(path, name, record)
+        elif is_result:
+            raise SettingsError("not a record of phrasescore: its kind of result is unknown")
+    except (InputError, OSError) as error:
+        # JSON under any other name may come from another program
+        if is_result:
+            yield FoundResult(path, name, None, left_out(error))
+    except SettingsError as error:
+        damage = InputError(error.problem, path=path, remedy=error.remedy)
+        yield FoundResult(path, name, None, left_out(damage))
+
+
 @dataclass
 class Results:
     """All results in a folder.
@@ -68,7 +216,6 @@ class Results:
         holds: The number of results of each kind, in words.
         experiments: The records of experiments.
         scores: Scores of translations.
-        texts: Differences of translations, by the title of their ``ScoreSet``.
         tunings: The tuning runs that have at least one round, by system and run.
         models: The learning curve of each model, by name and run.
         configs: The settings of finished models, by name.
@@ -81,7 +228,6 @@ class Results:
     holds: str = ""
     experiments: list[ExperimentRecord] = field(default_factory=list)
     scores: list[ScoreSet] = field(default_factory=list)
-    texts: dict[str, TextDifferences] = field(default_factory=dict)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
     configs: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -96,21 +242,13 @@ class Results:
         return (group or self.name, last) if is_of_seed else (name, name)
 
 
-def read_results(
-    folder: Path, source_paths: Sequence[Path] = (), data: Sequence[Path] = ()
-) -> Results:
+def read_results(folder: Path) -> Results:
     """Read all results in a folder.
 
-    Args:
-        folder: The results folder.
-        source_paths: Texts that may be the source of a comparison that names no source.
-        data: Further folders; the page may show files in them that the results name.
-
     Raises:
-        InputError: The folder has no results, or a source text cannot be read.
+        InputError: The folder has no results.
     """
-    sources = [tuple(read_text(path)) for path in source_paths]
-    files = ResultFiles(folder, (*data, *source_paths))
+    files = ResultFiles(folder)
     kinds = list(_NOUNS)
     found = [each for each in find_results(folder, files) if type(each.record) in kinds]
     found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
@@ -131,7 +269,7 @@ def read_results(
     )
     for each in _distinctly_named(found):
         try:
-            _add(results, each, files, sources)
+            _add(results, each, files)
         except PhrasescoreError as error:
             results.notes.append(left_out(error))
     return results
@@ -154,9 +292,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     ]
 
 
-def _add(
-    results: Results, found: FoundResult, files: ResultFiles, sources: Sequence[Lines]
-) -> None:
+def _add(results: Results, found: FoundResult, files: ResultFiles) -> None:
     """Add a record to the results.
 
     Raises:
@@ -180,9 +316,9 @@ def _add(
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
             title = f"{Path(record.references[0]).name} ({name})" if record.references else name
-            _add_comparison(results, record, title, found, files, sources)
+            _add_comparison(results, record, title, found)
         case ExperimentRecord() as record:
-            _add_experiment(results, record, found, files)
+            _add_experiment(results, record, found)
     if made := getattr(found.record, "provenance", None):
         results.provenances[name] = made
 
@@ -210,21 +346,14 @@ def _add_comparison(
     record: ComparisonRecord,
     title: str,
     found: FoundResult,
-    files: ResultFiles,
-    sources: Sequence[Lines] = (),
     *,
     is_dev: bool = False,
 ) -> None:
     results.scores += score_sets(record, title, found.path, is_dev=is_dev)
     results.notes += record.notes
-    if not is_dev:
-        results.texts[title] = compare_texts(record, found.folder, files, sources)
-        results.notes += results.texts[title].notes
 
 
-def _add_experiment(
-    results: Results, record: ExperimentRecord, found: FoundResult, files: ResultFiles
-) -> None:
+def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResult) -> None:
     results.experiments.append(record)
     for row in record.systems:
         texts = [text.files.get(row.name, ()) for text in record.texts.values()]
@@ -238,7 +367,7 @@ def _add_experiment(
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
             title = f"{name} ({record.name})"
-            _add_comparison(results, text, title, found, files, is_dev=name == _DEV)
+            _add_comparison(results, text, title, found, is_dev=name == _DEV)
 
 
 def check_page() -> None:
@@ -268,7 +397,7 @@ def _environment() -> Environment:
 
 
 def write_report(path: str | Path, results: Results) -> None:
-    """Write the page atomically: one file with its style and scripts inside.
+    """Write the page atomically: one file with its style inside.
 
     The page's content security policy forbids all network access, so no text in it can make a
     browser contact another machine.

@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
-from moses_integration.decoder.features.derivations import Derivations
-from moses_integration.decoder.features.neural import HistoryScores, NeuralModels
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
-from moses_integration.language_model.neural import InputNetwork
-from phrasescore.model.folder import load_weights
 from tests.support.neural_language_models import (
     END,
     PlainNeuralModel,
@@ -218,45 +212,6 @@ def test_hypotheses_scored_in_small_groups_are_the_same(
     for decoded in found:
         total = decoded.features @ decoder.system.weights
         assert decoded.totals == pytest.approx(total, abs=1e-4)
-
-
-def test_the_limit_of_kept_histories_is_the_same_for_each_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Beyond the limit, histories are read again, also after a sentence that needed more room."""
-    folder = save_random_language_model(tmp_path / "lm", TARGETS)
-    stored, plain = load_weights(folder), PlainNeuralModel(folder)
-    ids = plain.ids(TARGETS)
-    network = InputNetwork(stored, ids, [0.0] * len(ids), normalised=True)
-    module = "moses_integration.decoder.features.neural"
-    monkeypatch.setattr(f"{module}._FIRST_KEPT", 1)
-    monkeypatch.setattr(f"{module}._KEPT_BYTES", 4 * 4 * network.width)  # four histories
-    numbers = np.arange(len(ids), dtype=np.int32)
-    scores = HistoryScores(NeuralModels((network,), np.zeros(1, np.int64), numbers, len(ids)))
-    counts: list[int] = []
-    read = network.read
-
-    def count(histories: NDArray[np.int32], *filled: Any) -> None:
-        counts.append(len(histories))
-        read(histories, *filled)
-
-    monkeypatch.setattr(network, "read", count)
-
-    def score(*words: int) -> None:
-        zeros = np.zeros(len(words), np.int32)
-        derivation = Derivations(np.array([0, len(words)]), numbers[[*words]], zeros, zeros)
-        found = scores.values(derivation, numbers, np.arange(len(ids) + 1))
-        expected = plain.sentence([TARGETS[word] for word in words])
-        assert found[0] == pytest.approx([expected], abs=1e-4)
-
-    for _ in range(2):
-        scores.clear()
-        counts.clear()
-        score(0, 1)  # three histories
-        score(0, 1, 2)  # a known and a new history: there is no room for two more, so both are read
-        score(0, 1, 3)  # a known and a new history: there is room, so only the new one is read
-        score(3, 2, 1, 0, 3, 2)  # more than the limit, in one batch
-        assert counts == [3, 2, 1, 7]
 
 
 def test_diversity_fills_coverages_beyond_the_pop_limit(tmp_path: Path) -> None:

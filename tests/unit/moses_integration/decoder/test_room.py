@@ -82,14 +82,3 @@ def test_long_sentences(tmp_path: Path, algorithm: int, length: int) -> None:
     assert expected is not None
     assert found.totals[0] == pytest.approx(expected.total, abs=1e-3)
     assert found.entries().tolist() == [phrase[0] for phrase in expected.phrases()]
-
-
-def test_only_the_full_array_grows() -> None:
-    """With one array of 3 GB, four more of this size would not fit into memory."""
-    cubes = cube_pruning.Cubes.new(4)
-    cubes.needed["ranked"] = len(cubes.ranked) + 1
-    larger = cubes.with_room()
-    grown = [
-        name for name in cubes._fields if len(getattr(larger, name)) > len(getattr(cubes, name))
-    ]
-    assert grown == ["ranked"]

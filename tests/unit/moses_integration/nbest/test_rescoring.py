@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 from pathlib import Path
 
@@ -195,20 +194,6 @@ def test_empty_sentences(tmp_path: Path) -> None:
     empty = b"0 |||  ||| LM0= 0 ||| 0 ||| \n"
     text = rescored(tmp_path, empty + empty.replace(b" ||| \n", b"\n"), source=b"\n")
     assert text.count(b"LM0= 0 PhraseModel0= 0 |||") == 2
-
-
-def test_pairs_are_scored_once_in_a_block(tmp_path: Path) -> None:
-    """Pairs are scored once per block; block size and gzip do not change the result."""
-    (tmp_path / "list.gz").write_bytes(gzip.compress(LINE * 50))
-    (tmp_path / "source").write_bytes(SOURCE)
-    model = model_of(VALUES)
-    paths = (tmp_path / "list.gz", tmp_path / "source", tmp_path / "out.gz")
-    report = rescore_nbest(*paths, [model], lines_per_block=7)
-    assert (report.lines, report.pairs, report.scored, report.copied) == (50, 100, 18, 0)
-    assert isinstance(model.model.scorer, LookedUp)
-    assert model.model.scorer.asked == 18
-    with gzip.open(tmp_path / "out.gz") as stream:
-        assert stream.read() == 50 * LINE.replace(b" -2 |||", b" -2 PhraseModel0= -1.75 |||")
 
 
 @pytest.mark.parametrize("search", ["default", "dropunk"])

@@ -8,12 +8,11 @@ import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from phrasescore.cluster import cluster as cluster_module
-from phrasescore.cluster.cluster import Cluster, LostWorkerError, in_order
+from phrasescore.cluster.cluster import Cluster
 from phrasescore.errors import ClusterError, InputError
 from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -40,8 +39,6 @@ def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
         with pytest.raises(InputError) as caught:
             cluster.start(sha256_of, str(pipe)).result()
         assert caught.value.path == str(pipe)
-        pids = {cluster.start(os.getpid, worker=name).result() for name in cluster.workers}
-        assert pids == {worker.pid for worker in two_workers.workers}
 
 
 def test_a_stopped_worker_keeps_nothing_back(tmp_path: Path) -> None:
@@ -89,20 +86,16 @@ def test_a_worker_of_another_version(
 
 
 def test_workers_that_die_and_join(tmp_path: Path) -> None:
-    """A dead worker's task goes to the next worker that joins, unless it was bound to a worker."""
+    """A dead worker's task goes to the next worker that joins."""
     started = DaskCluster(tmp_path / "cluster", [1])
     with started, Cluster(str(started.scheduler_file)) as cluster:
         wait_for(lambda: len(cluster.workers) == 1)
-        (name,) = cluster.workers
-        anywhere = cluster.start(time.sleep, 2)
-        only_there = cluster.start(time.sleep, 3, worker=name)
+        task = cluster.start(time.sleep, 2)
         time.sleep(0.5)
         started.kill(started.workers[0])
-        with pytest.raises(LostWorkerError, match="is gone"):
-            only_there.result()
-        assert not anywhere.done()
+        assert not task.done()
         started.add_worker()
-        anywhere.result()
+        task.result()
 
 
 def test_a_scheduler_that_goes(tmp_path: Path) -> None:
@@ -128,56 +121,3 @@ def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             pass
         with pytest.raises(ClusterError, match="does not answer"), Cluster("tls://127.0.0.1:9"):
             pass
-
-
-class _Done:
-    """A task that is done."""
-
-    def __init__(self, made: int | Exception) -> None:
-        self._made, self.is_cancelled = made, False
-
-    def done(self) -> bool:
-        return True
-
-    def result(self) -> int:
-        if isinstance(self._made, Exception):
-            raise self._made
-        return self._made
-
-    def cancel(self) -> None:
-        self.is_cancelled = True
-
-
-class _Late(_Done):
-    """A task that is done once its result is requested."""
-
-    def done(self) -> bool:
-        return False
-
-
-def test_in_order() -> None:
-    """Results are in order, and only few tasks are started in advance."""
-    begun: list[int] = []
-    yielded: list[int] = []
-
-    def start(number: int) -> Any:
-        begun.append(number)
-        assert len(begun) - len(yielded) <= 4
-        return (_Late if number % 3 == 0 else _Done)(number)
-
-    for number in in_order(iter(range(20)), start, lambda: 4):
-        yielded.append(number)
-    assert yielded == list(range(20))
-
-
-def test_in_order_ends_what_it_began() -> None:
-    """An error cancels the started tasks."""
-    begun: list[_Done] = []
-
-    def start(number: int) -> Any:
-        begun.append(_Late(InputError("bad") if number == 0 else number))
-        return begun[-1]
-
-    with pytest.raises(InputError):
-        list(in_order(iter(range(5)), start, lambda: 3))
-    assert [task.is_cancelled for task in begun] == [False, True, True]

@@ -83,15 +83,6 @@ def test_code_is_kept(program: Path) -> None:
     assert call(program) == ["18", "0"]
 
 
-def test_errors_come_out_of_kept_code(program: Path) -> None:
-    code = """
-        import numpy as np, phrasescore.module as m
-        try: m.total(-np.arange(3))
-        except ValueError as error: print(str(error).replace(" ", "_"))
-    """
-    assert call(program, code) == call(program, code) == ["below_zero"]
-
-
 @pytest.mark.parametrize(
     ("name", "old", "new"),
     [("constants.py", "= 3", "= 4"), ("other.py", "return x * factor", "return x * factor * 2")],
@@ -110,29 +101,6 @@ def test_old_folders_are_removed(program: Path) -> None:
         (program / "constants.py").write_text(f"FACTOR = {factor}\n")
         assert call(program)[0] == str(6 * factor)
     assert len(list((program.parent.parent / "cache").iterdir())) == 4
-
-
-def test_code_for_another_processor_is_not_taken(program: Path) -> None:
-    """One folder has separate code for each kind of processor."""
-    plain = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
-    assert call(program)[1] != "0"
-    assert call(program, **plain)[1] != "0"
-    assert call(program) == ["18", "0"]
-
-
-def test_processes_that_compile_at_once_keep_all(program: Path) -> None:
-    """Processes that compile one function for several types at once all find their code later."""
-    kinds = ["int64", "float64", "int32", "float32"]
-    code = """
-        import numpy as np, phrasescore.module as m
-        print(m.total(np.arange(4).astype('{}')), m.compiled_functions())
-    """
-    with ThreadPoolExecutor(len(kinds)) as pool:
-        first = pool.map(lambda kind: call(program, code.format(kind)), kinds)
-        assert [float(words[0]) for words in first] == [18.0] * len(kinds)
-    for kind in kinds:
-        said = call(program, code.format(kind))
-        assert (float(said[0]), said[1]) == (18.0, "0")
 
 
 def test_one_process_compiles_and_the_others_wait(program: Path) -> None:

@@ -12,12 +12,9 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.generation import targets as targets_module
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.targets import (
     BeamSettings,
-    Prefixes,
-    Rows,
     TargetGenerator,
     Targets,
     TargetSettings,
@@ -178,25 +175,6 @@ def test_length_bounds_hold() -> None:
         np.testing.assert_allclose(
             [ln_p for _, ln_p in some], [ln_p for _, ln_p in expected], rtol=0, atol=1e-5
         )
-
-
-def test_long_sources_stand_in_small_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long sources are in small groups, to limit encoder memory, with equal targets."""
-    sizes: list[int] = []
-
-    def method(numbers: Rows, lengths: Rows) -> Prefixes:
-        sizes.append(len(numbers))
-        return BeamSearch(BeamSettings(2, 1), TargetSettings(3), numbers, lengths)
-
-    model = tiny_sentence_model()
-    sources = from_lists([[2] * length for length in (3, 40, 50, 1)])
-    whole = TargetGenerator(model, method, "cpu").targets(sources)
-    monkeypatch.setattr(targets_module, "_AREA", {"cpu": 45})
-    sizes.clear()
-    cut = TargetGenerator(model, method, "cpu").targets(sources)
-    assert sorted(sizes) == [1, 1, 2]
-    assert listed(cut)[1][0][0] == listed(whole)[1][0][0]
-    np.testing.assert_allclose(cut.ln_p, whole.ln_p, rtol=0, atol=1e-5)
 
 
 def test_a_broken_model_is_named() -> None:

@@ -26,27 +26,6 @@ def _copy(source: Any, target: Any) -> None:
         store(target, i, load(source, i))
 
 
-@numba.njit
-def _key(x: Any) -> Any:
-    return fast_math.order(x)
-
-
-@numba.njit
-def _back(key: Any) -> Any:
-    return fast_math.unorder(key)
-
-
-def test_keys_are_as_wide_as_the_numbers_and_compare_like_them(rng: np.random.Generator) -> None:
-    """Keys have 32 bits, because 64 bits would halve the numbers in a vector of the loops."""
-    values = np.concatenate([rng.normal(size=200) * 1e3, [-np.inf, 0.0, 1e-40, np.inf]])
-    values = np.sort(values.astype(np.float32))
-    keys = [_key(x) for x in values]
-    assert sorted(keys) == keys
-    assert len(set(keys)) == len(set(values.tolist()))
-    assert [_back(np.int32(key)) for key in keys] == values.tolist()
-    assert [kind.return_type for kind in _key.nopython_signatures] == [numba.types.int32]
-
-
 def test_functions_are_accurate() -> None:
     """The relative error of exp and the absolute errors of sigmoid and tanh are within bounds."""
     x = np.linspace(-87, 87, 200_001).astype(np.float32)

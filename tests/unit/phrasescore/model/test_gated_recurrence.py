@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from torch import Tensor
 
-from phrasescore.model import kernels, units
+from phrasescore.model import kernels
 from phrasescore.model.units import run_gated_unit
 
 L, B, H = 4, 3, 5
@@ -60,14 +58,3 @@ def test_compiled_passes_equal_plain_torch(
     for found, expected in zip(compiled, exact, strict=True):
         scale = expected.abs().max()
         torch.testing.assert_close(found.double() / scale, expected / scale, rtol=0, atol=tolerance)
-
-
-def test_the_compiled_passes_are_the_ones_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Float32 on a CPU uses the kernels, float64 does not."""
-    called: list[Any] = []
-    original = kernels.gates_forward
-    monkeypatch.setattr(units.kernels, "gates_forward", lambda *a: (called.append(1), original(*a)))
-    run_gated_unit(*problem(torch.float64))
-    assert not called
-    run_gated_unit(*problem(torch.float32))
-    assert len(called) == L

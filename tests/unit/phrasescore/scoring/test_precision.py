@@ -11,7 +11,7 @@ import torch
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.scoring.model_loading import ComputeSettings, compare, load_models, sample_rows
+from phrasescore.scoring.model_loading import ComputeSettings, compare, load_models
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.token_sequences import from_lists
@@ -51,14 +51,6 @@ def test_bounds(near: list[float], is_within_bounds: bool) -> None:
     assert check.is_within_bounds == is_within_bounds
     difference = max(abs(near[0] + 1.0), abs(near[1] + 2.0))
     assert check.largest_per_word == pytest.approx(difference / 2, nan_ok=True)
-
-
-def test_samples_are_stretches_over_the_whole_block() -> None:
-    """A sample of a long block has 640 lines, including the first and the last."""
-    rows = sample_rows(65_536)
-    assert len(rows) == 640
-    assert (rows[0], rows[-1]) == (0, 65_535)
-    assert (np.diff(rows) == 1).sum() == 600
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
@@ -187,24 +185,6 @@ def test_cores_change_no_bit(
     assert len(set(found)) == 1
 
 
-def test_each_prefix_once() -> None:
-    """Sources, and target prefixes of a source, are computed once, in any order."""
-    model, sizes = model_of("code", "tanh"), list[int]()
-    start, step = model.start, model.step
-
-    def counting(*arguments: Any) -> Any:
-        sizes.append(len(arguments[-1] if len(arguments) == 2 else arguments[0]))
-        return (step if len(arguments) == 2 else start)(*arguments)
-
-    model.start = model.step = counting
-    sources = [[2, 3], [4], [2, 3], [2, 5], [2, 3]]
-    targets = [[6, 7], [6], [6, 8], [6, 7], [6, 7]]
-    scorer = SharedScorer(model, "cpu", "fp32")
-    scorer.score(from_lists(sources), from_lists(targets))
-    # prefixes after 2 3: empty, 6, 6 7, 6 8; after 2 5: empty, 6, 6 7; after 4: empty, 6
-    assert sizes == [3, 3, 3]
-
-
 @pytest.mark.parametrize("unit", ["gated", "tanh"])
 def test_many_sources_with_the_empty_target(unit: UnitName, rng: np.random.Generator) -> None:
     """Roots without children between others are handled."""
@@ -226,31 +206,6 @@ def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
     near = SharedScorer(model, "cpu", "bf16").score(sources, targets)
     per_word = np.abs(near - exact) / (targets.lengths + 1)
     assert 0 < per_word.mean() < 0.05
-
-
-def test_bf16_products_have_few_shapes(
-    rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Rows are padded to few sizes, because code is compiled for each; padding changes nothing."""
-    shapes: list[tuple[torch.dtype, int]] = []
-    multiply = torch.mm
-
-    def noted(left: torch.Tensor, right: torch.Tensor, *, out: torch.Tensor) -> torch.Tensor:
-        shapes.append((left.dtype, len(left)))
-        return multiply(left, right, out=out)
-
-    model = model_of()
-    sources, targets = from_lists(phrases(rng, 90, 31)), from_lists(phrases(rng, 90, 37))
-    monkeypatch.setattr(torch, "mm", noted)
-    found = SharedScorer(model, "cpu", "bf16", group=29).score(sources, targets)
-    rows = [count for dtype, count in shapes if dtype == torch.bfloat16]
-    assert rows
-    assert not any(count % 16 for count in rows)
-    alone = [
-        SharedScorer(model, "cpu", "bf16").score(sources.select(row), targets.select(row))[0]
-        for row in np.arange(90)[:, None]
-    ]
-    np.testing.assert_allclose(found, alone, rtol=0, atol=0.02)
 
 
 def test_a_distribution_over_phrases_sums_to_one() -> None:

@@ -15,7 +15,6 @@ from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode_table
-from phrasescore.training.optimization import flat_weights
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import ShareGradient, Updates
@@ -93,16 +92,6 @@ def test_narrow_weights_have_the_gradient_of_wide_ones(
     assert losses[0] == losses[1]
     assert torch.equal(narrow.gradient, wide.gradient)
     assert narrow.gradient.any()
-
-
-def test_all_weights_of_a_gpu_are_changed_at_once(
-    pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """On a GPU all weights are updated in one call; blocks are only for CPU caches."""
-    monkeypatch.setattr(flat_weights, "_BLOCK", 64)
-    on_gpu, on_cpu = (changed_sizes(model_of(pairs).to(device)) for device in ("meta", "cpu"))
-    assert on_gpu == [sum(on_cpu)]
-    assert max(on_cpu) == 64
 
 
 @pytest.mark.parametrize("threads", [1, 2])

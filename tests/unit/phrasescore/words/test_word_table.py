@@ -32,19 +32,3 @@ def test_growth() -> None:
     begins, ends = np.array([0, 2, 4]), np.array([2, 4, 5])
     assert table.find_spans(data, begins, ends).tolist() == [2, 3, -1]
     assert table.words() == words
-
-
-@given(WORDS, WORDS)
-def test_trimming(words: list[bytes], others: list[bytes]) -> None:
-    """A trimmed table has equal content in minimum memory."""
-    table = WordTable(words)
-    table.reserve(1000, 10_000)
-    table.trim()
-    known = list(dict.fromkeys(words))
-    assert table.words() == known
-    assert table.arrays.text.size == sum(map(len, known))
-    assert table.arrays.ends.size == len(known) + 1
-    assert table.arrays.slots.size <= max(2, 4 * len(known))
-    both = list(dict.fromkeys([*words, *others]))
-    assert table.add_all(others).tolist() == [both.index(word) for word in others]
-    assert [table.id_of(word) for word in both] == list(range(len(both)))

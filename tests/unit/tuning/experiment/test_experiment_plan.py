@@ -25,7 +25,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentTranslation,
 )
 from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.runner import LocalSteps, Runner
+from tuning.experiment.runner import Runner
 
 INI = """\
 [feature]
@@ -34,7 +34,6 @@ LexicalReordering name=LexicalReordering0 type=wbe-msd-bidirectional-fe-allff pa
 [weight]
 TM= 0.2 0.2
 """
-PLANS = Path(__file__).parent / "plans"
 BASELINE, RNN = ExperimentSystem("Baseline"), ExperimentSystem("RNN", ("rnn",))
 ROWS = (
     BASELINE,
@@ -47,13 +46,6 @@ ROWS = (
     ExperimentSystem("Alone", translate=("search", "back")),
     ExperimentSystem("Seeds alone", translate=("searches",)),
     ExperimentSystem("Later", not_run="later"),
-)
-# rows that real Moses cannot run
-ASKED = (
-    ExperimentSystem("CSLM", language_models=("cslm",)),
-    ExperimentSystem("CSLM + RNN", ("rnn",), language_models=("cslm",)),
-    ExperimentSystem("Two", ("rnns",), language_models=("cslm", "given")),
-    ExperimentSystem("Asked", language_models=("cslm",), rerank=("searches", "given")),
 )
 
 
@@ -109,19 +101,6 @@ def described(steps: dict[str, CommandStep], folder: Path) -> str:
         for name, step in steps.items()
     )
     return text.replace(str(folder), "DATA")
-
-
-@pytest.mark.parametrize(
-    ("plan", "rows", "moses"),
-    [("embedded.txt", (*ROWS, *ASKED), None), ("moses.txt", ROWS, Path("/bin/moses"))],
-)
-def test_every_step(
-    settings: ExperimentSettings, tmp_path: Path, plan: str, rows: tuple[ExperimentSystem, ...],
-    moses: Path | None,
-) -> None:  # fmt: skip
-    """All rows' steps for a seed precede the next seed's; shared steps occur once."""
-    steps = lines(dataclasses.replace(settings, systems=rows), moses)
-    assert described(steps, tmp_path) == (PLANS / plan).read_text("utf-8")
 
 
 def with_rows(settings: ExperimentSettings, *rows: ExperimentSystem) -> dict[str, CommandStep]:
@@ -200,7 +179,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    runner = Runner(plan.results, tmp_path, LocalSteps(1), lambda line: None, lambda step: None)
+    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
     with pytest.raises(PhrasescoreError, match="ended with status -9"):
         runner.run([step])
     killer.join()

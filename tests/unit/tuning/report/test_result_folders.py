@@ -16,8 +16,7 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import read_results
-from tuning.report.result_files import ResultFiles, find_results
+from tuning.report.report_page import ResultFiles, find_results, read_results
 
 
 def found(folder: Path) -> dict[str, str]:

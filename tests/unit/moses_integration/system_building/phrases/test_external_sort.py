@@ -14,7 +14,6 @@ from moses_integration.system_building.extraction import (
     SortedRun,
     mask_words,
     merged_slices,
-    rows_within,
     sorted_and_added,
     together,
     write_run,
@@ -86,8 +85,3 @@ def test_run_reads_back(tmp_path: Path, rng: np.random.Generator) -> None:
     assert run.read(3, 7).pairs.tolist() == counts.pairs[3:7].tolist()
     again = SortedRun(tmp_path / "run", LONGEST)
     assert [again[row] for row in range(len(again))] == counts.pairs.tolist()
-
-
-def test_rows_within() -> None:
-    """Longer phrases need wider records, so fewer rows fit into memory, but at least one."""
-    assert rows_within(1 << 20, 7) > rows_within(1 << 20, 20) > rows_within(1, 20) == 1
