@@ -178,6 +178,29 @@ class EmbeddedDecoder:
 NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
 
 
+def check_lines(source: str | Path, reference: str | Path, count: int, say: Say) -> None:
+    """Raise if source and references differ in length; tell the user about empty lines.
+
+    Args:
+        source: The text to translate.
+        reference: The first of its translations.
+        count: The number of lines of each translation.
+        say: Prints a line for the user.
+    """
+    lines = read_source(source)
+    if len(lines) != count:
+        raise CorpusError(
+            f"{len(lines):,} lines, but {count:,} in {reference}",
+            path=source,
+            remedy="each line of the source must be translated by the same line of the references",
+        )
+    if empty := sum(not line for line in lines):
+        say(
+            f"note: {empty} of {len(lines):,} lines of {source} are empty; their translations are "
+            "empty, too"
+        )
+
+
 def check_dev_set(
     ini: MosesIni, filtered: MosesIni, source: str | Path, references: Sequence[str], say: Say
 ) -> None:

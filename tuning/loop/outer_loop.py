@@ -31,12 +31,12 @@ from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from moses_integration.text.preparation import carry_settings
-from phrasescore.errors import CorpusError, InputError, counted
+from phrasescore.errors import InputError, counted
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.results import RESULT, Optimized, ScoreBenefit, TunedRound, TuningRecord
-from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, prepare, read_source
+from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import estimate_benefits
 from tuning.loop.tuning_settings import TuningSettings
@@ -423,7 +423,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     )
     for note in texts.notes:
         say(f"note: {note}")
-    _check_lines(settings, len(texts), say)
+    check_lines(settings.source, settings.references[0], len(texts), say)
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}
     with WorkFolder(Path(output)).opened(identity) as work:
@@ -497,19 +497,3 @@ def _decode_average(
     task.say(f"average of {counted(len(runs), 'run')}: {folder.path}")
     weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
     return Tuning(task, None, folder).decode_once(weights, f"the average of {len(runs)} runs")
-
-
-def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:
-    """Raise if source and references differ in length; tell the user about empty lines."""
-    lines = read_source(settings.source)
-    if len(lines) != references:
-        raise CorpusError(
-            f"{len(lines):,} lines, but {references:,} in {settings.references[0]}",
-            path=settings.source,
-            remedy="each line of the source must be translated by the same line of the references",
-        )
-    if empty := sum(not line for line in lines):
-        say(
-            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
-            "translations are empty, too"
-        )
