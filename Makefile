@@ -2,16 +2,17 @@
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
+VERSIONS ?= -c constraints.txt
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test test-all check lint type imports bench docs format clean install
+.PHONY: demo test test-all test-newest check lint type imports bench docs format clean install
 
 install: $(INSTALLED)
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing phrasescore and what it needs into $(VENV) (a few minutes the first time)"
-	@$(BIN)/python -m pip install --disable-pip-version-check -c constraints.txt -e '.[dev,alignment,byte-pairs,report,cluster]'
+	@$(BIN)/python -m pip install --disable-pip-version-check $(VERSIONS) -e '.[dev,alignment,byte-pairs,report,cluster]'
 	@touch $@
 	@echo "installed: $(BIN)/phrasescore --help"
 
@@ -27,6 +28,9 @@ test: $(INSTALLED)  ## the tests, two at a time (under ten minutes)
 
 test-all: $(INSTALLED)  ## the slow tests too, and more random examples, other ones each time
 	@$(BIN)/python -m pytest -q --hypothesis-profile=search
+
+test-newest:  ## the tests with the newest version of every dependency, in an environment of their own
+	@$(MAKE) test VENV=.venv-newest VERSIONS="--upgrade --upgrade-strategy eager"
 
 lint: $(INSTALLED)
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check .

@@ -41,6 +41,7 @@ _PARTS = {"train": ("train",), "dev": ("dev", "val"), "test": ("test", "test2016
 _SEARCH = {"search-algorithm": "1", "cube-pruning-pop-limit": "500"}
 # what mert-moses.pl calls our optimisers
 _MOSES_OPTIONS = {"mert": [], "mira": ["--batch-mira"], "pro": ["--pairwise-ranked"]}
+_COMMANDS = {"phrasescore": "tune", "moses": "mert-moses.pl"}
 _DEFAULT = "mert"
 _DEFAULT_ALIGNMENT = "+".join(DEFAULT_ALIGNERS)
 _MGIZA = "mgiza"
@@ -297,19 +298,25 @@ def _joined(path: Path, texts: list[Path]) -> Path:
     return path
 
 
-def summary(runs: list[Run]) -> list[str]:
-    """Return a line for each pair, program and optimiser: means over seeds."""
+def table(runs: list[Run]) -> list[str]:
+    """Return a Markdown table with a row for each pair, alignment and optimiser: means of seeds."""
     groups: dict[tuple[str, str, str, str], list[Run]] = {}
     for one in runs:
         groups.setdefault(one.key[:4], []).append(one)
-    return [
-        f"{' '.join(key)}: dev {statistics.mean(one.dev for one in group):.2f} "
-        f"({min(one.dev for one in group):.2f} to {max(one.dev for one in group):.2f}), test "
-        f"{statistics.mean(one.test for one in group):.2f}, "
-        f"{statistics.mean(len(one.curve) for one in group):.1f} decodings, "
-        f"{statistics.median(one.cpu for one in group):.0f} CPU s, {len(group)} runs"
-        for key, group in sorted(groups.items())
+    lines = [
+        "| pair | word alignment | tuned by | seeds | untuned dev | dev | test | rounds | CPU s |",
+        "|---" * 9 + "|",
     ]
+    for (name, alignment, program, optimizer), group in sorted(groups.items()):
+        scores = [one.dev for one in group]
+        spread = f" ({min(scores):.2f} to {max(scores):.2f})" if len(group) > 1 else ""
+        cells = [name, alignment, f"`{_COMMANDS[program]}`, {optimizer}", str(len(group))]
+        cells += [f"{group[0].curve[0]:.2f}", f"{statistics.mean(scores):.2f}{spread}"]
+        cells += [f"{statistics.mean(one.test for one in group):.2f}"]
+        cells += [f"{statistics.mean(len(one.curve) for one in group):.0f}"]
+        cells += [f"{statistics.median(one.cpu for one in group):.0f}"]
+        lines.append(f"| {' | '.join(cells)} |")
+    return lines
 
 
 def read_runs(path: Path) -> list[Run]:
@@ -354,7 +361,7 @@ def main() -> None:
             for one in wanted:
                 runs = each.finish(one, runs, options.moses_bin, scripts)
                 write_json(options.output, {"runs": [asdict(every) for every in runs]})
-    print("\n".join(summary(runs)))
+    print("\n".join(table(runs)))
     for alignment in others:
         compare_together(alignment, runs, options.work.resolve())
 

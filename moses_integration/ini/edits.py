@@ -137,7 +137,7 @@ def with_table(
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
     if not added:
-        summary += f"; still {counted(scores, 'score')}, same weights"
+        summary += f"; no score was added, because this table has {counted(scores, 'score')}, too"
         return IniChange(ini, added, summary)
     ini = ini.with_feature_option(line.name, "num-features", str(scores))
     if mask := line.options.get("tuneable-components"):

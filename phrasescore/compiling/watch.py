@@ -2,9 +2,11 @@
 
 numba numbers the files of its cache without a lock. If two processes compile a function for
 different types, the code of one process could get the file name of the other process's code. numba
-looks into the cache while it holds its internal lock, and emits an event when it acquires that
+looks into the cache while it holds its internal lock, and emits an event before it acquires that
 lock. If a process waits at this event until another process has compiled a function, the waiting
-process finds that function in the cache.
+process finds that function in the cache. But most processes find all functions there and have
+nothing to wait for. So a process waits only after it has missed its first function, or if the cache
+was empty when it started; the function that it missed may be compiled twice.
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ class _Watch(event.Listener):
 
     def on_start(self, _event: Any) -> None:
         """Note that numba begins to compile a function."""
+        _turns.begin_to_compile()
         if not self._depth:
             self._since = time.monotonic()
         self._depth += 1
@@ -52,13 +55,21 @@ class _Watch(event.Listener):
         if not self._depth:
             self.seconds += time.monotonic() - self._since
 
-    def tell(self, seconds: float) -> None:
-        """Print the message, once, if the user has waited long enough."""
+    def tell(self, seconds: float, other: bytes = b"") -> None:
+        """Print the message, once, if the user has waited long enough, maybe for another process.
+
+        Args:
+            seconds: The time of compiling or waiting so far.
+            other: The number of the process that this one waits for.
+        """
         if progress.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
             how = _NOT_KEPT if cache.chosen_folder is None else _KEPT
+            wait = f"waiting for process {other.decode('ascii', 'replace')}, which is " * bool(
+                other
+            )
             with contextlib.suppress(OSError):
-                print(f"compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"{wait}compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):
@@ -68,13 +79,22 @@ class _Turns(event.Listener):
         self._threads = threading.Lock()
         self._depth = 0  # depth of nesting: compiling a function can start compiling another
         self._file = -1
+        folder = cache.chosen_folder
+        self._compiles = folder is not None and not any(folder.glob("*/*.nbi"))
 
     def on_start(self, _event: Any) -> None:
-        """Wait for other processes that compile."""
+        """Wait for other processes that compile, if this one compiles too."""
         with self._threads:
-            if not self._depth:
+            if not self._depth and self._compiles:
                 self._file = _locked()
             self._depth += 1
+
+    def begin_to_compile(self) -> None:
+        """Wait for other processes that compile, if this is the first function to compile."""
+        with self._threads:
+            self._compiles = True
+            if self._file < 0:
+                self._file = _locked()
 
     def on_end(self, _event: Any) -> None:
         """Let the next process compile."""
@@ -99,20 +119,21 @@ def _locked() -> int:
             try:
                 # unlike with flock, a process forked in the meantime does not inherit the lock
                 fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                os.truncate(file, os.pwrite(file, b"%d" % os.getpid(), 0))
                 break
             except (BlockingIOError, PermissionError):
-                _watch.tell(time.monotonic() - began)
+                _watch.tell(time.monotonic() - began, os.pread(file, 20, 0))
                 time.sleep(_PAUSE)
     return file
 
 
-_watch = _Watch()
+_watch, _turns = _Watch(), _Turns()
 
 
 def begin() -> None:
     """Begin to watch numba and to lock out other processes while this one compiles."""
     event.register("numba:compile", _watch)
-    event.register("numba:compiler_lock", _Turns())
+    event.register("numba:compiler_lock", _turns)
 
 
 def compiling_seconds() -> float:

@@ -1,4 +1,4 @@
-"""What a command shows on the terminal: text that cannot control it, and progress of long work.
+"""The text and the progress that a command shows; neither can control the terminal.
 
 Messages contain names and lines from files of other people. The standard streams escape control
 characters, so that commands need not do so. Data (translations, tables, JSON) is written as bytes,

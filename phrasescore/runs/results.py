@@ -305,8 +305,8 @@ class TuningRecord(Record):
         average: The objective of the average of the runs' weights, if there are several.
         warnings: Reasons not to rely on the result.
         seeds: A summary of each finished run, if there are several runs.
-        benefits: The estimated benefit of each score that is ln p of a model; empty for several
-            runs, as the curve.
+        benefits: The estimated benefit of each score that is ln p of a model, in the best run
+            of a seed.
         provenance: The provenance of the weights.
     """
 

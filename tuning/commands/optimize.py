@@ -51,7 +51,8 @@ def optimize(options: OptimizeOptions) -> None:
     report = optimize_lists(task)
     show_notes(report.notes)
     click.echo(
-        f"{task.objective}: {points(report.start_score)} -> {points(report.score)} "
+        f"{task.objective} of the chosen candidates: {points(report.start_score)} with the start "
+        f"weights, {points(report.score)} with the result "
         f"({report.candidates:,} candidates of {report.sentences:,} sentences, "
         f"{report.seconds:.1f} s)",
         err=True,

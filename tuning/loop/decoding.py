@@ -178,6 +178,29 @@ class EmbeddedDecoder:
 NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
 
 
+def check_lines(source: str | Path, reference: str | Path, count: int, say: Say) -> None:
+    """Raise if source and references differ in length; tell the user about empty lines.
+
+    Args:
+        source: The text to translate.
+        reference: The first of its translations.
+        count: The number of lines of each translation.
+        say: Prints a line for the user.
+    """
+    lines = read_source(source)
+    if len(lines) != count:
+        raise CorpusError(
+            f"{len(lines):,} lines, but {count:,} in {reference}",
+            path=source,
+            remedy="each line of the source must be translated by the same line of the references",
+        )
+    if empty := sum(not line for line in lines):
+        say(
+            f"note: {empty} of {len(lines):,} lines of {source} are empty; their translations are "
+            "empty, too"
+        )
+
+
 def check_dev_set(
     ini: MosesIni, filtered: MosesIni, source: str | Path, references: Sequence[str], say: Say
 ) -> None:
@@ -196,13 +219,12 @@ def check_dev_set(
     whole_tables = _text_tables(ini)
     if not whole_tables:
         return
-    # of the source side, only words that are a phrase by themselves
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
     for path in _text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
-                words_of["source"].update(phrase if len(phrase) == 1 else ())
+                words_of["source"].update(phrase)
                 words_of["target"].update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
     spellings = first_words(whole_tables[0])
@@ -214,7 +236,13 @@ def check_dev_set(
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
         if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
-            raise CorpusError(bad[0].what, path=bad[0].where, remedy=bad[0].remedy)
+            opposite = _surfaces(spellings["source" if number else "target"])
+            swapped = words.unknown_share(opposite.__contains__) <= MOST_UNKNOWN
+            raise CorpusError(
+                bad[0].what,
+                path=bad[0].where,
+                remedy="source and reference look swapped" if swapped else bad[0].remedy,
+            )
         for each in bad:
             say(f"warning: {each.where}: {each.what}; {each.remedy}")
 

@@ -31,12 +31,12 @@ from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from moses_integration.text.preparation import carry_settings
-from phrasescore.errors import CorpusError, InputError, counted
+from phrasescore.errors import InputError, counted
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import RESULT, Optimized, TunedRound, TuningRecord
-from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, prepare, read_source
+from phrasescore.runs.results import RESULT, Optimized, ScoreBenefit, TunedRound, TuningRecord
+from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import estimate_benefits
 from tuning.loop.tuning_settings import TuningSettings
@@ -102,6 +102,7 @@ class TuningResult:
         rounds: All rounds.
         why: The reason why the run ended.
         weights: The weights of the best round, by feature.
+        benefits: The estimated benefit of each score that is ln p of a model.
     """
 
     seed: int | None
@@ -110,6 +111,7 @@ class TuningResult:
     rounds: tuple[TunedRound, ...]
     why: str
     weights: Mapping[str, tuple[float, ...]]
+    benefits: tuple[ScoreBenefit, ...] = ()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -295,7 +297,7 @@ class Tuning:
         record.write(path / RESULT)
         # leave the rounds out: their times differ, but equal runs should write equal files
         dataclasses.replace(record, curve=()).write(path / WEIGHTS)
-        return TuningResult(self._seed, path, best, rounds, why, complete)
+        return TuningResult(self._seed, path, best, rounds, why, complete, benefits)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
@@ -344,13 +346,13 @@ def within_trust(problem: Problem, found: Weights, radius: float) -> tuple[Weigh
 
 def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
     """Yield a sentence for each sign that the result of a run should not be relied on."""
-    last = rounds[-1]
-    if best.number == 1:
+    last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
+    if best.number == 1 and best.bleu < 1:
         yield (
             "no round decoded better than the start weights, so the result is the untuned system; "
             "try --optimizer mira, another --seed or a longer dev set"
         )
-    elif last is best and best.score - max(each.score for each in rounds[:-1]) > _STILL_RISING:
+    elif last is best and last.score > earlier + _STILL_RISING:
         yield "the score was still rising in the last round; more --rounds continue this run"
     away = [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]
     if away:
@@ -421,7 +423,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     )
     for note in texts.notes:
         say(f"note: {note}")
-    _check_lines(settings, len(texts), say)
+    check_lines(settings.source, settings.references[0], len(texts), say)
     several = settings.runs > 1
     identity = {**settings.identity(ini), "several seeds": several}
     with WorkFolder(Path(output)).opened(identity) as work:
@@ -464,6 +466,7 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
         deviation=deviation,
         average=average.best.score,
         warnings=best.warnings,
+        benefits=max(runs, key=lambda run: run.best.score).benefits,
         seeds=[
             {
                 "seed": run.seed,
@@ -494,19 +497,3 @@ def _decode_average(
     task.say(f"average of {counted(len(runs), 'run')}: {folder.path}")
     weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
     return Tuning(task, None, folder).decode_once(weights, f"the average of {len(runs)} runs")
-
-
-def _check_lines(settings: TuningSettings, references: int, say: Say) -> None:
-    """Raise if source and references differ in length; tell the user about empty lines."""
-    lines = read_source(settings.source)
-    if len(lines) != references:
-        raise CorpusError(
-            f"{len(lines):,} lines, but {references:,} in {settings.references[0]}",
-            path=settings.source,
-            remedy="each line of the source must be translated by the same line of the references",
-        )
-    if empty := sum(not line for line in lines):
-        say(
-            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
-            "translations are empty, too"
-        )

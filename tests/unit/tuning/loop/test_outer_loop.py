@@ -202,6 +202,7 @@ def test_a_run_says_why_its_result_is_doubtful(rounds: list[TunedRound], said: s
 def test_a_good_run_has_no_warning() -> None:
     """A run that rose and then stayed, with translations of the right length, says nothing."""
     assert _result(_round(1, 0.3), _round(2, 0.32), _round(3, 0.3205)).warnings == ()
+    assert _result(_round(1, 1.0)).warnings == ()
 
 
 def _problem(free: list[bool]) -> Problem:

@@ -225,6 +225,15 @@ def test_wrong_input(
     assert not (run.folder / "tuned/round01").exists()
 
 
+def test_swapped_texts(run: Run) -> None:
+    """If source and reference are exchanged, the error says so."""
+    texts = run.toy.source.read_bytes(), run.toy.reference.read_bytes()
+    run.toy.source.write_bytes(texts[1])
+    run.toy.reference.write_bytes(texts[0])
+    with pytest.raises(CorpusError, match="look swapped"):
+        run.tune()
+
+
 def test_a_table_that_is_missing(run: Run) -> None:
     """Filtering fails with the name of the missing table, and leaves no filtered folder."""
     (run.folder / "toy/phrase-table").unlink()
