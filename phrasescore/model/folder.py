@@ -339,8 +339,7 @@ def save_model(
     recover(folder)
     refuse_foreign(folder)
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with scratch_folder(folder, 0o777) as part, contextlib.ExitStack() as done:
-        done.callback(recover, folder, is_ours=True)
+    with scratch_folder(folder, 0o777) as part:
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
         write_atomically(part / WEIGHTS, torch_files.save(weights))
         byte_pairs = vocabularies[1].byte_pairs
@@ -358,31 +357,26 @@ def save_model(
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)
-        _replace(part, folder)
+        if os.path.lexists(folder):
+            folder.rename(backup_of(folder))
+        part.rename(folder)
+    recover(folder)
 
 
-def recover(folder: Path, *, is_ours: bool = False) -> None:
+def recover(folder: Path) -> None:
     """Complete or undo a replacement of the model that a killed process left unfinished.
 
     Args:
         folder: The folder of the model.
-        is_ours: Whether this process gave the old model its backup name. A folder of that name may
-            also be of someone else; such a folder stays.
     """
     before = backup_of(folder)
-    if before.is_symlink() or not is_model_folder(before):
+    if before.is_symlink() or not is_model_folder(before) or _foreign_files(before):
         return
     if not os.path.lexists(folder):
         before.rename(folder)
-    elif not _foreign_files(before) and (is_ours or _has_format(before)):
+    elif is_model_folder(folder):
         with scratch_folder(folder) as scratch:
             before.rename(scratch / folder.name)
-
-
-def _has_format(folder: Path) -> bool:
-    with contextlib.suppress(ModelError):
-        return bool(_read_config(folder))
-    return False
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -391,47 +385,20 @@ def refuse_foreign(folder: Path) -> None:
     Raises:
         SettingsError: Something else has this name, or the model folder contains foreign files.
     """
-    if os.path.lexists(backup_of(folder)):
-        raise _not_a_model(backup_of(folder))
-    if os.path.lexists(folder):
-        _refuse_foreign_files(folder)
-
-
-def _refuse_foreign_files(folder: Path) -> None:
-    if folder.is_symlink() or not is_model_folder(folder):
-        raise _not_a_model(folder)
-    if others := _foreign_files(folder):
-        shown = visible(os.fsencode(others[0]), 80)
-        raise SettingsError(
-            f"the model folder contains {shown}, which training did not write",
-            path=folder,
-            remedy="move it away, or name another folder",
-        )
-
-
-def _not_a_model(folder: Path) -> SettingsError:
-    return SettingsError(
-        "the name is taken, but not by a model", path=folder, remedy="name another folder"
-    )
-
-
-def _replace(part: Path, folder: Path) -> None:
-    """Rename a complete new folder to its final name, replacing an old model."""
-    if os.path.lexists(folder):
-        folder.rename(backup_of(folder))
-        try:
-            # a foreign file that appeared in the meantime was moved too and must be moved back
-            _refuse_foreign_files(backup_of(folder))
-        except SettingsError as error:
-            backup_of(folder).rename(folder)
-            error.path = folder
-            raise
-    try:
-        part.rename(folder)
-    except OSError:
-        if os.path.lexists(folder):
-            raise _not_a_model(folder) from None
-        raise
+    for path in (backup_of(folder), folder):
+        if not os.path.lexists(path):
+            continue
+        if path != folder or path.is_symlink() or not is_model_folder(path):
+            raise SettingsError(
+                "the name is taken, but not by a model", path=path, remedy="name another folder"
+            )
+        if others := _foreign_files(path):
+            raise SettingsError(
+                f"the model folder contains {visible(os.fsencode(others[0]), 80)}, which training "
+                "did not write",
+                path=path,
+                remedy="move it away, or name another folder",
+            )
 
 
 def _foreign_files(folder: Path) -> list[str]:
