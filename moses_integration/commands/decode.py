@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import click
 
-from moses_integration.commands.options import INI, LoadingOptions, read_ini
+from moses_integration.commands.options import INI, LoadingOptions
 from moses_integration.decoder.settings import (
     DEFAULT_TABLE_LIMIT,
     NBestSettings,
@@ -143,7 +143,7 @@ def decode(options: DecodeOptions) -> None:
     from moses_integration.decoder.raw_text import RawText
     from moses_integration.text.preparation import CASE_LOST, read_text
 
-    ini = read_ini(options.ini)
+    ini = options.system(options.ini)
     decoder = options.decoder(ini)
     nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from moses_integration.commands.options import INI, LoadingOptions, read_ini
+from moses_integration.commands.options import INI, LoadingOptions
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import BoundedFloat
 from phrasescore.commands.paths import INPUT, OUTPUT
@@ -43,7 +43,7 @@ def force_score(options: ForceScoreOptions) -> None:
     tolerance = options.tolerance
     if options.output is None and tolerance is None:
         raise SettingsError("nothing to do", remedy="give -o FILE, --check TOLERANCE, or both")
-    ini = read_ini(options.ini)
+    ini = options.system(options.ini)
     decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
     comparison = None if tolerance is None else ListComparison(tolerance)

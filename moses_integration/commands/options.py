@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
@@ -33,59 +33,6 @@ def read_ini(path: str) -> MosesIni:
     return ini
 
 
-class LoadingOptions(Options):
-    """The input of a decoder, its weights, and its cache of parsed tables."""
-
-    input_path: str = option(
-        INPUT, "The source text.  [default: standard input]", "-i", "--input", default="-"
-    )
-    weights: tuple[str, ...] = option(
-        "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
-    )
-    cache_folder: str | None = option(
-        OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in ~/.cache/phrasescore]"
-    )
-    no_cache: bool = flag("Keep no parsed tables on disk.")
-    max_sentence_length: int = option(
-        WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
-    )
-
-    def decoder(self, ini: MosesIni) -> Decoder:
-        """Make the decoder that the options and the ini describe.
-
-        Raises:
-            IniError: The ini or a weight is invalid.
-            SettingsError: An option is invalid, alone or together with another.
-        """
-        from moses_integration.decoder.decoder import Decoder
-        from moses_integration.decoder.loading.table_loading import cache_folder
-
-        options = vars(self)
-        given = {
-            field.name: options[field.name]
-            for field in fields(SearchSettings)
-            # not "in (None, False)": 0 is a value, and equals False
-            if options.get(field.name) is not None and options[field.name] is not False
-        }
-        cache = None if self.no_cache else cache_folder(self.cache_folder)
-        return Decoder(
-            ini,
-            settings=replace(SearchSettings.from_ini(ini), **given),
-            weights=dict(map(_weight, self.weights)),
-            table_limit=options.get("table_limit"),
-            cache=cache,
-        )
-
-
-def _weight(text: str) -> tuple[str, tuple[float, ...]]:
-    from moses_integration.ini.moses_ini import parse_weights
-
-    try:
-        return parse_weights(text)
-    except IniError as error:
-        raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None
-
-
 def section_value(text: str) -> tuple[str, str]:
     """Return a section of a moses.ini and its value from ``SECTION=VALUE``."""
     name, equals, value = text.partition("=")
@@ -99,3 +46,69 @@ def section_value(text: str) -> tuple[str, str]:
 def sections(text: str) -> Any:
     """Declare ``--set SECTION=VALUE``."""
     return option(section_value, text, "--set", many=True, metavar="SECTION=VALUE")
+
+
+class LoadingOptions(Options):
+    """The input of a decoder, its settings and weights, and its cache of parsed tables."""
+
+    input_path: str = option(
+        INPUT, "The source text.  [default: standard input]", "-i", "--input", default="-"
+    )
+    weights: tuple[str, ...] = option(
+        "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
+    )
+    sections: tuple[tuple[str, str], ...] = sections(
+        "Replace a section of MOSES_INI for this call, e.g. stack=100; may be repeated."
+    )
+    cache_folder: str | None = option(
+        OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in ~/.cache/phrasescore]"
+    )
+    no_cache: bool = flag("Keep no parsed tables on disk.")
+    max_sentence_length: int = option(
+        WORDS, "Refuse lines with more words.", default=LONGEST_SENTENCE
+    )
+
+    def system(self, path: str) -> MosesIni:
+        """Read the ini, with the values of the options that have the names of its sections.
+
+        Raises:
+            IniError: The ini cannot be read.
+            SettingsError: An output would replace a file of the system, or Moses has no such
+                section.
+        """
+        from moses_integration.ini.edits import with_sections
+
+        options = vars(self)
+        given = [
+            (field.name.replace("_", "-"), str(options[field.name]))
+            for field in fields(SearchSettings)
+            # not "in (None, False)": 0 is a value, and equals False
+            if options.get(field.name) is not None and options[field.name] is not False
+        ]
+        return with_sections(read_ini(path), [*self.sections, *given])
+
+    def decoder(self, ini: MosesIni) -> Decoder:
+        """Make the decoder that the options and the ini describe.
+
+        Raises:
+            IniError: The ini or a weight is invalid.
+            SettingsError: An option is invalid, alone or together with another.
+        """
+        from moses_integration.decoder.decoder import Decoder
+        from moses_integration.decoder.loading.table_loading import cache_folder
+
+        return Decoder(
+            ini,
+            weights=dict(map(_weight, self.weights)),
+            table_limit=vars(self).get("table_limit"),
+            cache=None if self.no_cache else cache_folder(self.cache_folder),
+        )
+
+
+def _weight(text: str) -> tuple[str, tuple[float, ...]]:
+    from moses_integration.ini.moses_ini import parse_weights
+
+    try:
+        return parse_weights(text)
+    except IniError as error:
+        raise SettingsError(f"--weight: {error.problem}", remedy=error.remedy) from None

@@ -35,11 +35,10 @@ from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.probability_column import FLOOR_LN
 from phrasescore.table.block import block_sizes, read_blocks
 from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
-from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens, words_of
+from phrasescore.table.phrase_table import FLOOR_LN, Side, phrase_tokens, scored_tokens, words_of
 from phrasescore.table.text_blocks import read_numbers
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences, from_lists

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +107,7 @@ class _Builder:
         usual: tuple[Aligner, ...] = ("monotone",) if settings.characters else DEFAULT_ALIGNERS
         aligners = settings.aligners
         self.aligners = (() if inputs.alignments else usual) if aligners is None else aligners
+        self._read: tuple[NumberedText, NumberedText] | None = None
 
     def steps(self) -> list[FunctionStep]:
         """Return all steps, each after the steps whose outputs it reads."""
@@ -183,13 +184,12 @@ class _Builder:
             "folder": str(self._folder.path),
         }
 
-    @cached_property
-    def _source(self) -> NumberedText:
-        return read_numbered_text(self._folder.texts[0])
-
-    @cached_property
-    def _target(self) -> NumberedText:
-        return read_numbered_text(self._folder.texts[1])
+    def _corpus(self) -> tuple[NumberedText, NumberedText]:
+        """Return the prepared text of both sides, which stays in memory for the next step."""
+        if self._read is None:
+            source, target = map(read_numbered_text, self._folder.texts)
+            self._read = source, target
+        return self._read
 
     def _prepare(self) -> dict[str, Any]:
         settings, aligned = self._settings, bool(self._inputs.alignments)
@@ -219,14 +219,13 @@ class _Builder:
         kept = np.load(self._folder.kept, allow_pickle=False)
         lines = np.flatnonzero(kept) + 1
         links = select_links(read_links(path), lines, len(kept), path)
-        check_links(links, lines, (self._source.lengths, self._target.lengths), path)
+        source, target = self._corpus()
+        check_links(links, lines, (source.lengths, target.lengths), path)
         return {"aligner": str(path), "made_by": "given"} | self._write_links(links, output)
 
     def _align(self, aligner: Aligner, output: Path) -> dict[str, Any]:
         texts, threads = self._folder.texts, self._settings.threads
-        links, record = align_words(
-            self._source, self._target, texts, aligner, output, threads=threads
-        )
+        links, record = align_words(*self._corpus(), texts, aligner, output, threads=threads)
         return {"aligner": aligner, **record} | self._write_links(links, output)
 
     def _write_links(self, links: Links, output: Path) -> dict[str, int]:
@@ -241,14 +240,15 @@ class _Builder:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
         own_folder(folder)
-        for name, text in zip(_SIDES, (self._source, self._target), strict=True):
+        corpus = self._corpus()
+        for name, text in zip(_SIDES, corpus, strict=True):
             number_phrases(text, self._settings.max_phrase_length).save(folder / name)
         source, target = (PhraseNumbers.load(folder / name) for name in _SIDES)
         threads, memory = self._settings.threads, self._settings.memory
         alignments = [read_links(path) for path in aligned]
         runs: list[SortedRun] = []
         for number, links in enumerate(alignments):
-            both = AlignedText(self._source, self._target, links, source, target)
+            both = AlignedText(*corpus, links, source, target)
             place = own_folder(folder / f"runs{number}")
             runs += extract_runs(both, place, threads=threads, memory=memory)
         if not runs:
@@ -256,11 +256,11 @@ class _Builder:
                 "no phrase pair could be extracted: no sentence pair has a usable link",
                 remedy="check the word alignment",
             )
-        words = count_linked_words(self._source, self._target, alignments)
-        texts = (Phrases.of_text(each.ids, each.words) for each in (self._source, self._target))
+        words = count_linked_words(*corpus, alignments)
+        texts = (Phrases.of_text(each.ids, each.words) for each in corpus)
         sides = (next(texts), source), (next(texts), target)
-        del alignments, links, both
-        self._forget("_source", "_target")
+        del alignments, links, both, corpus
+        self._read = None  # frees the memory for the tables
         write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
         records = {"word_pairs": len(words.counts), "records": sum(map(len, runs))}
@@ -269,13 +269,8 @@ class _Builder:
         return records | counts
 
     def _language_model(self) -> dict[str, Any]:
-        self._forget("_source", "_target")
+        self._read = None
         return self._estimate(self._folder.texts[1], 0)
-
-    def _forget(self, *names: str) -> None:
-        """Free the memory of cached values; a step that needs them later reads them again."""
-        for name in names:
-            self.__dict__.pop(name, None)
 
     def _more_text(self, number: int) -> dict[str, Any]:
         """Prepare a text in the same way as the target side, and estimate its language model."""

@@ -41,12 +41,11 @@ from phrasescore.table.block import (
 )
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import Bytes
-from phrasescore.table.phrase_table import SEPARATOR, words_of
+from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR, words_of
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 Positions: TypeAlias = NDArray[np.int64]
-_LOWEST_LN = np.float32(-100.0)  # the lowest logarithm of a score in Moses
 
 
 class DropList:
@@ -141,7 +140,7 @@ class WeightedRanking:
         # Moses keeps both the probability and its logarithm in single precision
         with np.errstate(divide="ignore"):
             probabilities = block.score_values.astype(np.float32).astype(np.float64)
-            ln = np.maximum(np.log(probabilities).astype(np.float32), _LOWEST_LN)
+            ln = np.maximum(np.log(probabilities).astype(np.float32), np.float32(FLOOR_LN))
         sums = np.zeros(len(block))
         for weight, column in zip(self.weights, ln.T, strict=True):  # add in Moses's order
             sums += weight * column.astype(np.float64)

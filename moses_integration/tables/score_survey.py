@@ -15,8 +15,7 @@ import numpy as np
 from phrasescore.errors import PhraseTableError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TableBlock, read_blocks
-
-_FLOOR_LN = -100.0
+from phrasescore.table.phrase_table import FLOOR_LN
 
 
 @dataclass
@@ -48,7 +47,7 @@ class ScoreSurvey:
         values = block.score_values
         with np.errstate(over="ignore", divide="ignore"):
             singles = values.astype(np.float32)
-            self.floored += (np.log(singles) <= _FLOOR_LN).sum(axis=0)
+            self.floored += (np.log(singles) <= FLOOR_LN).sum(axis=0)
         self.infinite += np.isinf(singles).sum(axis=0)
         self.zeros += (values == 0).sum(axis=0)
         self.lowest = np.minimum(self.lowest, values.min(axis=0))

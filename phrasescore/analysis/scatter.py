@@ -16,9 +16,16 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import ScatterRecord
 from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.probability_column import FLOOR_LN, ln_p_texts
+from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
-from phrasescore.table.phrase_table import SIDES, Side, TableFormat, parse_entry, phrase_tokens
+from phrasescore.table.phrase_table import (
+    FLOOR_LN,
+    SIDES,
+    Side,
+    TableFormat,
+    parse_entry,
+    phrase_tokens,
+)
 
 NEAR, FAR = 1.0, 5.0  # nats between the two ln p of a pair
 _PAIRS_AT_ONCE = 8192

@@ -27,7 +27,7 @@ from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.journal import JournaledOutputs
-from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import (
     TableBlock,
@@ -38,7 +38,7 @@ from phrasescore.table.block import (
 )
 from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import BAR
-from phrasescore.table.phrase_table import SEPARATOR
+from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR
 from phrasescore.table.scanning import TARGET_END
 from phrasescore.words.vocabulary import unknown_counts
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.scoring.probability_column import FLOOR_LN, count_texts, probability_texts
+from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock
-from phrasescore.table.phrase_table import SIDES
+from phrasescore.table.phrase_table import FLOOR_LN, SIDES
 from phrasescore.words import Unknown
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, unknown_counts
 

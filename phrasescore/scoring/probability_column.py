@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-FLOOR_LN = -100.0
+from phrasescore.table.phrase_table import FLOOR_LN
+
 # exp(-100) = 3.72007598e-44 is a denormal float32, and Moses would read it as ln p = -99.98. The
 # logarithm of 3.71e-44 is -100.003. float32 rounds this number to 26 * 2^-149, whose logarithm,
 # -100.02, Moses replaces by -100.

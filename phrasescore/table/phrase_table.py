@@ -26,6 +26,8 @@ BLANKS = b" \t\r"  # the bytes that may surround columns and separate scores
 SCORE = re.compile(rb"[^ \t\r]+")
 # the token that a model sees for a gap of a hierarchical rule, whatever the labels of the gap
 GAP = b"[X]"
+# Moses takes the natural logarithm of a score, and raises lower logarithms to this one
+FLOOR_LN = -100.0
 # at most this many lines are kept in memory to find a table's format, because pipes cannot be
 # read twice
 INSPECTED_LINES = 1000

@@ -147,7 +147,7 @@ def test_options_reach_the_search(phrasescore: Phrasescore, ini: Path) -> None:
         return sum(float(line.split()[0]) for line in done.stdout.split(b"\n") if line)
 
     best = score("--stack", "0", "--beam-threshold", "0")
-    assert score("--stack", "1") < best
+    assert score("--stack", "1") == score("--set", "stack=1") < best
     assert score("--table-limit", "1") < best
     assert score("--search-algorithm", "1", "--cube-pruning-pop-limit", "1") < best
     done = phrasescore("decode", ini, "-i", "text", "-t", "--distortion-limit", "0")

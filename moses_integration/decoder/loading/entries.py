@@ -18,10 +18,10 @@ from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PHRASE_WORD, PhraseWords
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TargetPhrases
+from phrasescore.table.phrase_table import FLOOR_LN
 from phrasescore.words.token_sequences import offsets_of
 from phrasescore.words.word_table import WordTable
 
-UNKNOWN_PENALTY = -100.0  # for each unknown word; Moses uses this value for ln 0
 _DIGITS = frozenset(b"0123456789")
 
 
@@ -141,7 +141,7 @@ def _static_features(
     for component in features.phrase_penalties:
         column(component)[:] = 1.0
     for component in features.unknown_penalties:
-        column(component)[total - sizes[-1] :] = UNKNOWN_PENALTY
+        column(component)[total - sizes[-1] :] = FLOOR_LN  # for each unknown word
     components = sorted(columns)
     values = [columns[component] for component in components] or [np.zeros((total, 0), np.float32)]
     return np.column_stack(values).astype(np.float32), np.array(components, np.int64)

@@ -43,7 +43,7 @@ from phrasescore.table.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.table.phrase_table import TableFormat, phrase_tokens
+from phrasescore.table.phrase_table import FLOOR_LN, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.token_sequences import joined_offsets, taken_runs
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, find_word, intern_word
@@ -57,7 +57,7 @@ _MAX_BYTES = 4 << 30  # beyond this size of the cache, the oldest files are dele
 _ALIGNMENT, _SPARSE = 1, 3
 _MAX_POSITION = np.iinfo(np.int16).max
 _MAX_LINKS = 10_000  # the limit for one phrase; insertion sort would take too long for more
-LOWEST_LN = np.float32(-100.0)  # Moses raises lower values to this one
+_FLOOR_LN = np.float32(FLOOR_LN)  # for the compiled code
 
 ALIGNMENT_PROBLEM = (
     "the word alignment is not a list of links such as 0-0 1-1 into the target phrase"
@@ -328,8 +328,8 @@ def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -
         at = token_begin(data, at, end, BLANKS)
         stop = token_end(data, at, end, BLANKS)
         probability = np.float64(np.float32(parse_decimal(data, at, stop)[0]))
-        ln = np.float32(np.log(probability)) if probability > 0 else LOWEST_LN
-        scores[i] = max(ln, LOWEST_LN)
+        ln = np.float32(np.log(probability)) if probability > 0 else _FLOOR_LN
+        scores[i] = max(ln, _FLOOR_LN)
         at = stop
 
 
