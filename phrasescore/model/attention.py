@@ -285,11 +285,12 @@ class _AttentiveRecurrence(torch.autograd.Function):
         attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_rows_in_torch
         h, g, k, r, s = map(convert, (carried, gates, candidates, resets, states))
         parts = [convert(part) for part in _parts(seen, weights.vector)]
+        # each step needs the one before: s -> query -> alpha, c -> gates -> r * h -> k -> s'
         for t in range(looks):
-            torch.mm(states[t], weights.query, out=queries[t])
+            torch.mm(states[t], weights.query, out=queries[t])  # (B, H) x (H, A)
             attend_all(convert(queries[t]), *parts, convert(alignments[t]), convert(contexts[t]))
             if t < L:
-                outside = torch.addmm(inputs[t], contexts[t], weights.context)
+                outside = torch.addmm(inputs[t], contexts[t], weights.context)  # (B, D) x (D, 3H)
                 x = convert(outside)
                 torch.mm(states[t], weights.gates, out=gates[t])
                 finish_gates(x, g[t], h, r[t])
@@ -336,12 +337,14 @@ class _AttentiveRecurrence(torch.autograd.Function):
                 back_reset(f, g[t], s[t], p, out[t])
                 torch.mm(grad_inputs[t, :, H:], weights.gates.t(), out=product)
                 add_flow(f, p, above[t])
-                grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())
+                grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())  # (B, 3H) x (3H, D)
             step = convert(alignments[t]), convert(grad_contexts[t]), convert(grad_queries[t])
             attend_back(convert(queries[t]), *parts, *step, *totals)
+            # the query was computed from the state before the step, so its gradient joins here
             flowing += grad_queries[t] @ weights.query.t()
         flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
         shares = alignments.permute(1, 2, 0).to(contexts.dtype)  # (B, J, looks)
+        # c_t = sum_j alpha_tj h_j, so d h_j = sum_t alpha_tj d c_t: (B, J, looks) x (B, looks, D)
         grad_values = torch.bmm(shares, grad_contexts.permute(1, 0, 2)).view(seen.values.shape)
         return (
             grad_inputs,

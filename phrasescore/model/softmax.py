@@ -110,11 +110,14 @@ class _SummedCrossEntropy(torch.autograd.Function):
         for first in range(0, N, max(1, step)):
             rows = slice(first, first + step)
             part = features[rows]
+            # (n, R) x (R, V) -> (n, V), n rows of the chunk
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
             inside = None if counted is None else counted[rows]
             asked = wanted[rows], inside, grad_bias, smoothing, normaliser_weight
             loss += _softmax_gradient(logits, wide_bias, *asked)
+            # from here on `logits` holds d loss / d logits: (n, V) x (V, R) -> (n, R)
             torch.mm(logits, narrow_words, out=grad_features[rows])
+            # (V, n) x (n, R) -> (V, R), summed over the chunks in float32
             if part_of_words is None:
                 grad_words.addmm_(logits.t(), part, beta=float(first > 0))
             else:
@@ -157,12 +160,13 @@ def _softmax_gradient(
         scratch = np.empty(len(b), np.float32)
         asked = smoothing, normaliser_weight, scratch
         return float(kernels.softmax_gradient(x, b, ids, out, *asked))
-    full = logits.to(bias.dtype) + bias
+    full = logits.to(bias.dtype) + bias  # (n, V)
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
-    losses = -log_probabilities[at, wanted] * (1 - smoothing)
-    if smoothing:
+    losses = -log_probabilities[at, wanted] * (1 - smoothing)  # (n,)
+    if smoothing:  # the share of the target probability that all V words get in equal parts
         losses -= log_probabilities.mean(1) * smoothing
+    # d loss / d logits is p - target; (ln Z)^2 adds 2 w ln Z p, because d ln Z / d logits is p
     gradient = log_probabilities.exp_()
     if normaliser_weight:
         normaliser = full.logsumexp(1)

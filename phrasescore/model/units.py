@@ -132,7 +132,7 @@ class GatedUnit(RecurrentUnit):
         states = [start]
         for step in inputs:
             h = states[-1]
-            gates = torch.sigmoid(step[:, H:] + context[:, H:] + h @ gate_weight)
+            gates = torch.sigmoid(step[:, H:] + context[:, H:] + h @ gate_weight)  # (B, 2H): z | r
             update, reset = gates[:, :H], gates[:, H:]
             k = torch.tanh(step[:, :H] + reset * (h @ candidate_weight + context[:, :H]))
             states.append(update * h + (1 - update) * k)
@@ -158,7 +158,7 @@ class TanhUnit(RecurrentUnit):
         weight = self.recurrent_weight.to(inputs.dtype)
         states = [start]
         for at, step in enumerate(inputs):
-            state = torch.tanh(step + states[-1] @ weight)
+            state = torch.tanh(step + states[-1] @ weight)  # (B, H)
             if waiting is not None:
                 state = torch.where(waiting[at][:, None], states[-1], state)
             states.append(state)
@@ -191,7 +191,7 @@ class LstmUnit(RecurrentUnit):
         wide = torch.promote_types(inputs.dtype, torch.float32)
         hidden, memory = [start[:, :H]], start[:, H:].to(wide)
         for at, step in enumerate(inputs):
-            columns = torch.addmm(step, hidden[-1], weight)
+            columns = torch.addmm(step, hidden[-1], weight)  # (B, 4H): k | i | f | o
             gates = torch.sigmoid(columns[:, H:])
             admit, keep, show = gates.chunk(3, dim=1)
             m = keep * memory + admit * torch.tanh(columns[:, :H])

@@ -163,6 +163,8 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
         total = score + step.estimate
         if total < worst or total == -np.inf:
             continue
+        # written behind the last record; `put` counts the record unless it recombines and no arcs
+        # are kept
         new = stacks.records[stacks.used[0]]
         new.score, new.total, new.lm_state, new.history = score, total, state, 0
         new.previous, new.option, new.coverage = number, option, step.coverage
@@ -220,6 +222,7 @@ def search_stacks(search: SentenceSearch) -> int:
             ):
                 return NEEDS_ROOM
             coverage = coverages.records[record.coverage]
+            # each option makes at most one record, so the expansion itself never runs out of room
             progress.records = coverage.options + 1
             if stacks.used[0] + coverage.options >= stacks.records.size:
                 return NEEDS_ROOM

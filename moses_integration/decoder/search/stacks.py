@@ -229,6 +229,8 @@ def sort_members(stacks: Stacks, stack: int) -> int:
 
 @compiled
 def _bucket(record: Record, limits: Limits, buckets: int) -> int:
+    # the parts of the state times odd constants with random bits: equal states meet in one bucket,
+    # others rarely do; the last lines mix the high bits into the number of the bucket
     key = np.uint64(record.lm_state) * np.uint64(0x9E3779B97F4A7C15)
     key += np.uint64(record.coverage) * np.uint64(0xC2B2AE3D27D4EB4F)
     key += np.uint64(record.history) * np.uint64(0x94D049BB133111EB)

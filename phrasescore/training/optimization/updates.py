@@ -85,8 +85,10 @@ class Updates:
         Returns:
             The summed loss in nats, before the update.
         """
+        # small batches use fewer cores, because products of few rows are inefficient
         shares = max(1, min(self._members, len(rows) // self._recipe.min_share))
         loss = float(np.sum(self._crew.do(self._differentiate, rows, shares, number)[:shares]))
+        # each member sums its part of the (N,) gradient over the shares, for the norm of the whole
         squares = float(np.sum(self._crew.do(self._add_up, shares)))
         if self._processes.world > 1:
             gradient = self._weights.gradient
@@ -133,6 +135,7 @@ class Updates:
         if member >= shares:
             return 0.0
         gradient = self._weights.gradient_views(member)
+        # every n-th pair, so that all shares have about the same number of words
         return self._gradient(rows[member::shares], number, member, gradient)
 
     def _add_up(self, member: int, shares: int) -> float:
