@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from benchmarks import bench_field
 from benchmarks.spelling import table
 from tests.conftest import PROJECT
 from tuning.experiment.experiment_settings import read_experiment
@@ -128,3 +129,10 @@ def test_the_table_of_spelling_is_that_of_its_statistics() -> None:
     """Every row of the page is the mean over the stored results."""
     lines = (PROJECT / "docs" / "results" / "spelling.jsonl").read_text().splitlines()
     assert "\n".join(table([json.loads(line) for line in lines])) in RESULTS
+
+
+def test_the_table_of_tuning_is_that_of_its_runs() -> None:
+    """The page of tuning has the mean of the stored runs for each pair, alignment and optimiser."""
+    runs = bench_field.read_runs(PROJECT / "docs" / "results" / "field-tuning.json")
+    page = (PROJECT / "docs" / "tuning.md").read_text("utf-8")
+    assert "\n".join(bench_field.table(runs)) in page
