@@ -7,9 +7,10 @@ Memory does not depend on the length of the table.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from phrasescore import __version__
 from phrasescore.errors import ModelError
 from phrasescore.model.device import choose_device, processor_of
-from phrasescore.model.folder import load_weights
+from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
@@ -168,13 +169,13 @@ def prepare(
         SettingsError: Models read different factors, or the device does not exist.
         ClusterError: A worker cannot load a model.
     """
-    if not accept_unknown:
-        _refuse_unknown_words(table, folders, factor)
     begun: Iterator[TableBlock] | None = None
     scorer: BlockScorer | ClusterScorer
     if cluster is None:
         sample, begun = _beginning(table) if compute.wants_sample else (None, None)
         models, ready = load_models(folders, compute, factor, sample)
+        if not accept_unknown:
+            _refuse_unknown_words(table, [(each.name, each.loaded) for each in models], factor)
         settings = dataclasses.replace(settings, factor=ready.factor)
         scorer = BlockScorer(models, settings, processor_of(choose_device(compute.device)))
     else:
@@ -184,6 +185,8 @@ def prepare(
             describe_on_worker,
         )
 
+        if not accept_unknown:
+            _refuse_unknown_words(table, _readable_here(folders), factor)
         earlier = _earlier_signature(table, output)
         before = earlier and describe_as_before(cluster, folders, compute, factor, earlier)
         if before:
@@ -196,7 +199,16 @@ def prepare(
     return Rescoring(table, output, folders, ready, settings, scorer, begun)
 
 
-def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None) -> None:
+def _readable_here(folders: Iterable[str]) -> Iterator[tuple[str, LoadedModel]]:
+    """Yield the models that this process, which only distributes the work, can read."""
+    for folder in folders:
+        with contextlib.suppress(ModelError):  # reported when the workers load the model
+            yield folder, load_weights(folder)
+
+
+def _refuse_unknown_words(
+    table: str, models: Iterable[tuple[str, LoadedModel]], factor: int | None
+) -> None:
     """Before hours of scoring, raise an error if a model does not know the words of the table.
 
     The scores themselves would not look wrong, even with a model for other languages.
@@ -206,11 +218,7 @@ def _refuse_unknown_words(table: str, folders: Sequence[str], factor: int | None
     counts = first_words(table)
     if min(each.total() for each in counts.values()) < _MIN_WORDS:
         return
-    for folder in folders:
-        try:
-            model = load_weights(folder)
-        except ModelError:
-            continue  # reported when the model is loaded, which may happen only on the workers
+    for folder, model in models:
         read_factor = model.settings.factor if factor is None else factor
         known = known_words(table, counts, model.sides, read_factor)
         if known.problem:

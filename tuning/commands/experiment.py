@@ -75,7 +75,7 @@ def experiment(options: ExperimentOptions) -> None:
         click.echo(line, err=True)
 
     table, record = run_experiment(settings, options.output, options.jobs, say, options.rows)
-    options.show(record.to_json(), f"{table}\n")
+    options.show(record.to_json(), table)
 
 
 def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:

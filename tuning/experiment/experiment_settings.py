@@ -225,9 +225,6 @@ class ExperimentSystem:
         translate_options: Options of ``phrasescore translate`` instead of those for all rows;
             ``None`` for those.
         not_run: The reason for not running the row; empty to run it.
-        paper_dev: The BLEU of this row in the paper on its dev set, shown for comparison; 0 for
-            none.
-        paper_test: The BLEU of this row in the paper on its test set; 0 for none.
         parts: For ablations: the name of each part -> the name of the row that is this system
             without the part.
     """
@@ -238,8 +235,6 @@ class ExperimentSystem:
     rerank: tuple[str, ...] = ()
     translate: tuple[str, ...] = ()
     not_run: str = ""
-    paper_dev: Annotated[float, Between(0, 100)] = 0.0
-    paper_test: Annotated[float, Between(0, 100)] = 0.0
     language_models: tuple[str, ...] = ()
     unknown: Unknown = "whole"
     parts: dict[str, str] = field(default_factory=dict)

@@ -36,7 +36,7 @@ from tuning.loop.weights import read_weights_file
 KEPT = "results.json"
 Statistics = NDArray[np.int64]
 # settings of a row that do not influence its translations, or are recorded elsewhere
-_NO_INFLUENCE = ("name", "not_run", "paper_dev", "paper_test", "parts", "translate_options")
+_NO_INFLUENCE = ("name", "not_run", "parts", "translate_options")
 
 
 @dataclass(frozen=True)

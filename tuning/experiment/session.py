@@ -163,7 +163,6 @@ def run_experiment(
     """
     plan = planned(settings, output)
     steps, folder = plan.steps(), plan.results
-    commands = [str(step.work) for step in steps]
     final = {
         name
         for system in plan.settings.systems
@@ -178,10 +177,10 @@ def run_experiment(
             kept, runs = keeper.collect(runner.done)
             kept.write(folder / KEPT)
             record = experiment_record(plan, runs, kept.texts)
-            text = markdown(plan.settings, record, commands)
+            text = markdown(plan.settings, record)
             write_atomically(folder / _TABLE, text.encode())
             record.write(folder / RESULT)
-            return text.partition("\n## Commands")[0], record
+            return text, record
 
         def after(step: CommandStep) -> None:
             if step.name in final:

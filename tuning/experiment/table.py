@@ -136,18 +136,13 @@ def _compared(
     return compare_statistics("bleu", rows)[-1]
 
 
-def markdown(
-    settings: ExperimentSettings, record: ExperimentRecord, commands: Sequence[str]
-) -> str:
-    """Return the table as Markdown, with explanatory notes and every command."""
+def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
+    """Return the table as Markdown, with explanatory notes."""
     header = ["system", "dev BLEU"]
     for text in settings.data.tests:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
-    cells = [
-        [*_scores(settings, record, row), _paper(system)]
-        for system, row in zip(settings.systems, record.systems, strict=True)
-    ]
-    table = ScoreTable([*header, "paper"], cells).to_markdown()
+    cells = [_scores(settings, record, row) for row in record.systems]
+    table = ScoreTable(header, cells).to_markdown()
     notes = "\n\n".join(_notes(settings, record))
     lines = [f"# {settings.name}", "", table, notes, ""]
     if record.parts:
@@ -156,8 +151,6 @@ def markdown(
             "Gain, interval and p of the row that has the part over the row that lacks it.",
             "",
         ]
-    lines += ["## Commands", ""]
-    lines += [f"Run in `{settings.folder}`:", "", "```", *commands, "```", ""]
     return "\n".join(lines)
 
 
@@ -198,12 +191,6 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
     return mean, points(found.gain, sign=True), interval, shown_p(found.p_bootstrap)
 
 
-def _paper(system: ExperimentSystem) -> str:
-    scores = (system.paper_dev, system.paper_test)
-    shown = " / ".join(f"{score:.2f}" if score else _NOTHING for score in scores)
-    return shown if any(scores) else _NOTHING
-
-
 def _with(optimizer: str, options: Sequence[str]) -> str:
     """Return the name of an optimiser, with the options that the file gives it."""
     given = f" with {shlex.join(options)}" if options else ""
@@ -227,7 +214,7 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
         f"Gain: over the runs of {settings.systems[0].name} with the same seeds, with interval and "
         "two-sided p for other sentences and other seeds (two-level bootstrap; a single run is not "
         "resampled). "
-        f"Tuning: {_how(settings)}. Paper: dev / test of Cho et al. (2014), on other data."
+        f"Tuning: {_how(settings)}."
     )
     if any(system.rerank for system in settings.systems):
         yield (

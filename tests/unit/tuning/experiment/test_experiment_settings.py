@@ -194,7 +194,6 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('name = "Both"', 'name = "a\\nb"', r"'a\\nb' is not a name"),
         ('name = "Both"', f'name = "{"x" * 300}"', "xxx' is not a name"),
         ("[models.rnn]", f"[models.{'x' * 300}]", "at most 100"),
-        ("unknown_column = true", "paper_dev = nan", "expected 0 to 100"),
         ('name = "Later"', 'name = "L"\nparts = {x = "Bot"}', r"called Bot \(did you mean Both\?"),
         ('name = "Later"', 'name = "L"\nparts = {x = "L"}', "L has the part x, but no other row"),
         ('name = "Later"', 'name = "L"\nparts = {x = 1}', "expected str"),

@@ -77,7 +77,7 @@ def test_real_moses_leaves_such_rows_out(moses: ExperimentSettings, tmp_path: Pa
     plan = planned(dataclasses.replace(moses, systems=rows), tmp_path / "results")
     assert "train.cslm" not in [step.name for step in plan.steps()]
     assert "listed.seed1.test" in [step.name for step in plan.steps()]
-    said = markdown(plan.settings, experiment_record(plan, {}, {}), [])
+    said = markdown(plan.settings, experiment_record(plan, {}, {}))
     assert (
         "CSLM: not run; real Moses cannot use a neural language model while it decodes; use" in said
     )
@@ -131,7 +131,7 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     )
     assert record["CSLM"]["described"]["system"]["language_models"] == ["given"]
     table = experiment_record(plan, runs, found.texts)
-    said = markdown(plan.settings, table, [])
+    said = markdown(plan.settings, table)
     assert "CSLM: language_models given; a separate given for each seed." in said
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
