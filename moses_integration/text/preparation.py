@@ -220,10 +220,10 @@ class Preprocessor:
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
-        if self._settings.form is not None:
-            line = unicodedata.normalize(self._settings.form, line)
+        line = self._normal(line)
         if self._settings.tokenize:
-            text = " ".join(self._tokenizer(line))
+            # a mark that the tokeniser brings to its letter may become one character with it
+            text = self._normal(" ".join(self._tokenizer(line)))
         elif self._settings.characters:
             text = line
         else:
@@ -234,6 +234,10 @@ class Preprocessor:
             text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
         text = escape(text) if self._settings.escape else text
         return " ".join(self._truecase(text.split(" "))) if self._truecase else text
+
+    def _normal(self, text: str) -> str:
+        form = self._settings.form
+        return unicodedata.normalize(form, text) if form is not None else text
 
 
 class Postprocessor:
