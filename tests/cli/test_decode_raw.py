@@ -42,6 +42,7 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     decoded = phrasescore("decode", ini, stdin=tokens).stdout
     piped = phrasescore("postprocess", "--system", "system", "--side", "target", stdin=decoded)
     assert done.stdout == piped.stdout
+    assert phrasescore("decode", "system", "--raw", stdin=RAW.encode()).stdout == done.stdout
 
 
 def test_the_python_call_gives_the_lines_of_the_command(
@@ -51,6 +52,7 @@ def test_the_python_call_gives_the_lines_of_the_command(
     done = phrasescore("decode", ini, "--raw", stdin=RAW.encode())
     decoder = moses_integration.Decoder(ini)
     assert decoder.translate_text(RAW.split("\n")[:-1]) == done.stdout.decode().split("\n")[:-1]
+    assert moses_integration.Decoder(ini.parent).translate_text(["S4."]) == ["S4."]
     assert decoder.translate_text([]) == []
     assert decoder.translate_text(["a\nb"]) == ["A b"]
     with pytest.raises(TypeError, match="a list of strings"):
