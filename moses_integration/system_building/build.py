@@ -61,7 +61,10 @@ from phrasescore.table.line_assembly import Phrases
 _SIDES = ("source", "target")
 # a corpus that loses more pairs was probably prepared wrongly
 _MIN_KEPT = 0.98
-_MANY_LEFT_OUT = "more than 2 % of the sentence pairs were left out; look at the lines named below"
+_MANY_LEFT_OUT = (
+    "more than 2 % of the sentence pairs were left out; look at the lines named below, and split "
+    "long lines into sentences, or raise --max-sentence-length"
+)
 _LINES_AT_ONCE = 10_000
 
 

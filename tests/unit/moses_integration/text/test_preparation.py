@@ -95,9 +95,9 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
 def test_moses_cuts_words_at_marks(moses_bin: Path, language: str) -> None:
     """The tokeniser ``moses`` cuts at the same marks as the script, also at viramas and nuktas."""
     lines = [
-        "क़लम मैं हिन्दी बोलता हूँ। डॉ. राम", "தமிழ்நாடு (க்‌ஷ)", "ខ្ញុំទៅផ្សារ។",
-        "Ìfo\u0323\u0300ro\u0323\u0300, n\u0301", "Tie\u0302\u0301ng Vie\u0323\u0302t!", "می\u200cخواهم بَروم؟",
-        "กฺข ʻOkina",
+        "क़लम मैं हिन्दी बोलता हूँ। डॉ. राम", "தமிழ்நாடு (க்\u200cஷ)", "ខ្ញុំទៅផ្សារ។",
+        "Ìfo\u0323\u0300ro\u0323\u0300, n\u0301", "Tie\u0302\u0301ng Vie\u0323\u0302t!",
+        "می\u200cخواهم بَروم؟", "กฺข ʻOkina",
     ]  # fmt: skip
     prepare = Preprocessor(TextSettings(language, tokenizer="moses"))
     assert [prepare(line).split() for line in lines] == _tokens_of_moses(moses_bin, language, lines)
