@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
 from phrasescore.commands.numbers import WORDS
-from phrasescore.commands.paths import (
-    INPUT,
-    OUTPUT_FOLDER,
-    PathName,
-    Use,
-    refuse_replaced_inputs,
-)
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError, SettingsError
 
 if TYPE_CHECKING:

@@ -20,15 +20,8 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
     default_ini,
 )
-from moses_integration.system_building.corpus_preparation import (
-    TextSource,
-    prepare_corpus,
-)
-from moses_integration.system_building.extraction import (
-    AlignedText,
-    SortedRun,
-    extract_runs,
-)
+from moses_integration.system_building.corpus_preparation import TextSource, prepare_corpus
+from moses_integration.system_building.extraction import AlignedText, SortedRun, extract_runs
 from moses_integration.system_building.lexical_probabilities import (
     count_linked_words,
     write_lexical_tables,
@@ -169,15 +162,12 @@ class _Builder:
             f"sha256 of the {what}": sha256_of(path)
             for what, path in zip(_SIDES, self._inputs.paths, strict=False)
         }
-        return digests | {
+        names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
+        given = {
             "tokenize": list(settings.tokenize or ()),
-            "tokenizer": settings.tokenizer,
-            "case": settings.case,
-            "characters": settings.characters,
-            "max_sentence_length": settings.max_sentence_length,
-            "cleaning": settings.cleaning,
             "aligned": bool(self._inputs.alignments),
         }
+        return digests | given | {name: getattr(settings, name) for name in names}
 
     def _ini_settings(self) -> dict[str, Any]:
         return {

@@ -190,11 +190,9 @@ class TextSource:
         """
         given = list(map(_words, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
-            prepared = []
-            for number, line in enumerate(lines, first):
-                text = preprocess(decode_line(line, self.path, number))
-                prepared.append(text.encode("utf-8"))
-            lines = prepared
+            numbered = enumerate(lines, first)
+            decoded = (decode_line(line, self.path, number) for number, line in numbered)
+            lines = [preprocess(line).encode("utf-8") for line in decoded]
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)

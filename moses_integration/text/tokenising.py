@@ -43,8 +43,8 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
 
     Returns:
         Marks, joiners and modifier letters; a pattern of marks after a blank; a pattern of a
-        character with what belongs to it, whose only group that matches is the character; and a map
-        from letters and digits that sacremoses takes for symbols to a letter.
+        character with what belongs to it, if anything, whose only group that matches is the
+        character; and a map from letters and digits that sacremoses takes for symbols to a letter.
     """
     from sacremoses import MosesTokenizer
 
@@ -58,7 +58,7 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     marks, modifiers = _ranges(marks), _ranges(modifiers)
     stray = re.compile(rf"(?<=\S)(\s+)([{marks}]+)")
     all_marks, picture = f"[{marks}{modifiers}]", rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])"
-    cluster = re.compile(rf"\A[{marks}]+(\S){all_marks}*|([^\W_]){all_marks}+|(\S){picture}+")
+    cluster = re.compile(rf"\A[{marks}]+(\S){all_marks}*|([^\W_]){all_marks}+|(\S){picture}+|(.)")
     return special, stray, cluster, unknown
 
 
@@ -100,18 +100,13 @@ class Tokenizer:
         if not self._keeps_words:
             return self._cut(line.translate(self._apart))
         special, stray, cluster, unknown = _clusters()
-        pieces: list[str] = []
-        bare, end = "", 0
+        pieces, bare = list(line), line
         if not special.isdisjoint(line):
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
-            line = stray.sub(r"\2\1", line)
-            for match in cluster.finditer(line):
-                bare += line[end : match.start()] + _alone(match)
-                pieces += [*line[end : match.start()], match[0]]
-                end = match.end()
-        pieces += line[end:]
+            clusters = list(cluster.finditer(stray.sub(r"\2\1", line)))
+            pieces, bare = [each[0] for each in clusters], "".join(map(_alone, clusters))
         # sacremoses writes MULTI into the text and removes it again
-        bare = (bare + line[end:]).translate(unknown).replace("MULTI", "MULTE")
+        bare = bare.translate(unknown).replace("MULTI", "MULTE")
         rest = (piece for piece in pieces if not piece.isspace())
         return ["".join(itertools.islice(rest, len(token))) for token in self._cut(bare)]
 
