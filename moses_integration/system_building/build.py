@@ -193,17 +193,16 @@ class _Builder:
         max_words = settings.max_sentence_length if settings.cleaning else None
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
-        kept = np.zeros(done.lines, np.bool_)
-        kept[done.kept - 1] = True
+        read, kept = len(done.kept), sum(done.kept)
         with open_output(self._folder.kept) as stream:
-            np.save(stream, kept)
+            np.save(stream, np.array(done.kept))
         return {
-            "pairs_read": done.lines,
-            "pairs_kept": len(done.kept),
+            "pairs_read": read,
+            "pairs_kept": kept,
             "left_out": dict(done.left_out),
             "source_words": done.words[0],
             "target_words": done.words[1],
-            "warnings": [_MANY_LEFT_OUT] if len(done.kept) < _MIN_KEPT * done.lines else [],
+            "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * read else [],
             "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
 
@@ -280,7 +279,7 @@ class _Builder:
         estimated = self._estimate(text, number)
         text.unlink()
         notes = list(done.notes)
-        return {"lines": done.lines, "words": done.words[0], "notes": notes} | estimated
+        return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
 
     def _estimate(self, text: Path, number: int) -> dict[str, Any]:
         model = self._folder.language_models[number]
