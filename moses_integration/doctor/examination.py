@@ -86,7 +86,7 @@ def examine(
         # build writes its text beside the table, which tuned inis also name
         tables = {path for line, _, path in named_paths(system) if line.kind in TEXT_TABLE_KINDS}
         for side, compared in zip(get_args(Side), ([text], texts), strict=True):
-            for corpus in {Path(table).with_name(f"corpus.{side}.gz") for table in tables}:
+            for corpus in sorted({Path(table).with_name(f"corpus.{side}.gz") for table in tables}):
                 if corpus.exists():
                     check_writing(found, Text.read(corpus), compared)
     check_text_tables(found, system, words, reference_words)

@@ -15,6 +15,7 @@ mosesdecoder 34452895f.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -51,7 +52,8 @@ class FeatureLine:
 
 def ini_of(system: str) -> str:
     """Return the path of the moses.ini of a system, which is named by this path or its folder."""
-    return str(Path(system) / "moses.ini") if Path(system).is_dir() else system
+    # Path.is_dir would fail at a name that is too long or in a closed folder
+    return str(Path(system) / "moses.ini") if os.path.isdir(system) else system  # noqa: PTH112
 
 
 @dataclass(frozen=True)

@@ -193,16 +193,16 @@ class _Builder:
         max_words = settings.max_sentence_length if settings.cleaning else None
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
-        read, kept = len(done.kept), sum(done.kept)
+        kept = sum(done.kept)
         with open_output(self._folder.kept) as stream:
             np.save(stream, np.array(done.kept))
         return {
-            "pairs_read": read,
+            "pairs_read": len(done.kept),
             "pairs_kept": kept,
             "left_out": dict(done.left_out),
             "source_words": done.words[0],
             "target_words": done.words[1],
-            "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * read else [],
+            "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else [],
             "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
 

@@ -59,6 +59,16 @@ def test_the_python_call_gives_the_lines_of_the_command(
         decoder.translate_text("s0")
 
 
+@pytest.mark.parametrize("name", ["x" * 300, "empty"])
+def test_a_system_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path, name: str) -> None:
+    """An impossible name, and a folder without a moses.ini, are refused in one sentence."""
+    (tmp_path / "empty").mkdir()
+    done = phrasescore("decode", name, "--raw", stdin=b"s0\n")
+    assert done.returncode == 3
+    assert name == "empty" or b"too long" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
 def test_settings_travel_with_the_ini(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
     """Inis of ``filter`` and ``ini`` have the settings beside them; without them, copy a file."""
     (tmp_path / "text").write_text("s0 s4\n")
