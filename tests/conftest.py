@@ -71,6 +71,15 @@ def multi30k() -> Path:
 
 
 @pytest.fixture(scope="session")
+def field() -> Path:
+    """Return the folder of real text of language pairs that have little of it."""
+    folder = _shared() / "data" / "field"
+    if not folder.is_dir():
+        pytest.skip(f"no {folder}: set PHRASESCORE_SHARED to the folder that holds data/")
+    return folder
+
+
+@pytest.fixture(scope="session")
 def moses_bin() -> Path:
     """Return the folder with real Moses binaries; tests that use it are marked ``moses``."""
     folder = os.environ.get("MOSES_BIN")

@@ -159,7 +159,7 @@ def decode(options: DecodeOptions) -> None:
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
-            if raw.target.lowercase:
+            if raw.restore.settings.lowercase:
                 click.echo(CASE_LOST, err=True)
         sentences = raw.sentences if raw else read_sentences(given, longest=longest)
         decode_file(

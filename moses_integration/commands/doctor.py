@@ -52,13 +52,8 @@ def doctor(options: DoctorOptions) -> None:
     with contextlib.suppress(InputError):  # `examine` reports these
         read_ini(options.ini)
     binary = find_moses(options.moses) if options.moses is not None else None
-    diagnosis = examine(
-        options.ini,
-        options.source,
-        options.reference,
-        options.models,
-        moses=binary,
-    )
+    ini, source, references = options.ini, options.source, options.reference
+    diagnosis = examine(ini, source, references, options.models, moses=binary)
     options.show(diagnosis.to_json(), f"{diagnosis}\n")
     verdicts = diagnosis.usable
     unusable = not (verdicts["moses"] if binary is not None else any(verdicts.values()))

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
 from phrasescore.commands.declarations import Options, argument, flag, option
 from phrasescore.commands.options import WORDS
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError, SettingsError
 
 if TYPE_CHECKING:
     from moses_integration.decoder.decoder import Decoder
     from moses_integration.ini.moses_ini import MosesIni
 
-INI: Any = argument(INPUT, "MOSES_INI")
+
+class _SystemName(PathName):
+    """The name of a moses.ini, or of the folder of a system."""
+
+    def convert(self, value: object, *context: Any) -> str | Path:
+        """Name the moses.ini of a folder, and check it as an input."""
+        from moses_integration.ini.moses_ini import ini_of
+
+        return super().convert(ini_of(str(value)), *context)
+
+
+INI: Any = argument(_SystemName(Use.READ), "MOSES_INI")
 
 
 def read_ini(path: str) -> MosesIni:

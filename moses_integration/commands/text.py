@@ -105,8 +105,11 @@ def preprocess(options: PreprocessOptions) -> None:
     --system, or the language and case of a system that was built elsewhere.
     """
     from moses_integration.text.preparation import Preprocessor, read_truecaser
+    from moses_integration.text.tokenising import language_notes
 
     settings = options.text_settings()
+    for note in language_notes([options.language]) if options.language else ():
+        click.echo(f"note: {note}", err=True)
     convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
     _convert(options.text, options.output, convert, "preprocess")
 

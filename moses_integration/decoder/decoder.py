@@ -114,7 +114,7 @@ class Decoder:
     """A decoder for one moses.ini. Relative paths in the ini start at the current directory.
 
     Args:
-        ini: The path of the ini, or the parsed ini.
+        ini: The path of the ini or of the folder with the moses.ini, or the parsed ini.
         settings: Search settings that replace the settings of the ini.
         weights: Weights, by feature, that replace the weights of the ini; features that are not
             listed keep their weights.

@@ -104,7 +104,7 @@ def decode_file(
         asked={
             **_request(ini, decoder, sentences),
             "nbest": wanted and wanted._asdict(),
-            "printed": asdict(raw.target if raw else printed),
+            "printed": asdict(raw.restore.settings if raw else printed),
             "outputs": list(outputs),
         },
         read=lambda done, _: _blocks(decoder, sentences, done.lines, size, wanted, threads),

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 
 from moses_integration.decoder.loading.source_phrases import parse_sentence
@@ -18,7 +17,6 @@ from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import (
     Postprocessor,
     Preprocessor,
-    TextSettings,
     read_settings,
     read_truecaser,
 )
@@ -37,12 +35,12 @@ class RawText:
     Args:
         sentences: The words of each sentence.
         is_last: Whether a sentence is the last one of its line.
-        target: The text settings of translations.
+        restore: Turns the tokens of a translation into text.
     """
 
     sentences: list[tuple[bytes, ...]]
     is_last: list[bool]
-    target: TextSettings
+    restore: Postprocessor
 
     @classmethod
     def from_lines(
@@ -78,16 +76,12 @@ class RawText:
                 raise error.at(path or f"line {number}", number) from None
             sentences += parts
             is_last += [False] * (len(parts) - 1) + [True]
-        return cls(sentences, is_last, text.target)
-
-    @cached_property
-    def _postprocess(self) -> Postprocessor:
-        return Postprocessor(self.target)
+        return cls(sentences, is_last, Postprocessor(text.target))
 
     def finished(self, decoded: DecodedSentence) -> bytes:
         """Return the finished translation of a sentence, with the blank or line feed after it."""
         words = b" ".join(decoded.words()) if len(decoded) else b""
-        text = self._postprocess(words.decode("utf-8", "backslashreplace"))
+        text = self.restore(words.decode("utf-8", "backslashreplace"))
         return (text + ("\n" if self.is_last[decoded.number] else " ")).encode("utf-8")
 
 

@@ -92,10 +92,12 @@ def examine(
         text = Text.read(source)
         check_texts(found, text, texts, factored=len(system.values("input-factors")) > 1)
         words = TextWords(text.tokens(), text.path)
+        # build writes its text beside the table, which tuned inis also name
+        tables = {path for line, _, path in named_paths(system) if line.kind in TEXT_TABLE_KINDS}
         for side, compared in zip(get_args(Side), ([text], texts), strict=True):
-            corpus = Path(ini).with_name(f"corpus.{side}.gz")  # beside the ini of a built system
-            if corpus.exists():
-                check_writing(found, Text.read(corpus), compared)
+            for corpus in sorted({Path(table).with_name(f"corpus.{side}.gz") for table in tables}):
+                if corpus.exists():
+                    check_writing(found, Text.read(corpus), compared)
     check_text_tables(found, system, words, reference_words)
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)

@@ -79,14 +79,6 @@ def words_of(line: bytes) -> list[bytes]:
     return phrase_tokens(line.strip(_BLANKS))
 
 
-def _is_not_utf8(line: bytes) -> bool:
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        return True
-    return False
-
-
 _ESCAPE = "escape the text: phrasescore preprocess"
 _EMPTY: _Check = (
     "error",
@@ -94,7 +86,12 @@ _EMPTY: _Check = (
     "delete this line here and in the other texts",
     lambda line: not line.strip(_BLANKS),
 )
-_NOT_UTF8: _Check = ("warning", "text that is not UTF-8", "convert it with iconv", _is_not_utf8)
+_NOT_UTF8: _Check = (
+    "warning",
+    "text that is not UTF-8",
+    "convert it with iconv",
+    lambda line: line.decode("utf-8", "ignore").encode("utf-8") != line,
+)
 _LABELS: _Check = (
     "error",
     "a word in brackets, at which Moses stops or crashes",

@@ -15,6 +15,7 @@ mosesdecoder 34452895f.
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -49,6 +50,12 @@ class FeatureLine:
     line: int
 
 
+def ini_of(system: str) -> str:
+    """Return the path of the moses.ini of a system, which is named by this path or its folder."""
+    # Path.is_dir would fail at a name that is too long or in a closed folder
+    return str(Path(system) / "moses.ini") if os.path.isdir(system) else system  # noqa: PTH112
+
+
 @dataclass(frozen=True)
 class MosesIni:
     """The content of one moses.ini; every edit returns a new object.
@@ -63,14 +70,15 @@ class MosesIni:
 
     @classmethod
     def read(cls, path: str | Path) -> MosesIni:
-        """Read and parse a file, or standard input for ``-``.
+        """Read and parse a file, the ``moses.ini`` of a folder, or standard input for ``-``.
 
         Raises:
             InputError: The file cannot be read.
             IniError: A line violates the format; the error names the line.
         """
+        path = ini_of(str(path))
         with open_input(path) as stream:
-            return cls.parse(stream.read(), str(path))
+            return cls.parse(stream.read(), path)
 
     @classmethod
     def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:

@@ -20,15 +20,8 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
     default_ini,
 )
-from moses_integration.system_building.corpus_preparation import (
-    TextSource,
-    prepare_corpus,
-)
-from moses_integration.system_building.extraction import (
-    AlignedText,
-    SortedRun,
-    extract_runs,
-)
+from moses_integration.system_building.corpus_preparation import TextSource, prepare_corpus
+from moses_integration.system_building.extraction import AlignedText, SortedRun, extract_runs
 from moses_integration.system_building.lexical_probabilities import (
     count_linked_words,
     write_lexical_tables,
@@ -61,7 +54,10 @@ from phrasescore.table.line_assembly import Phrases
 _SIDES = ("source", "target")
 # a corpus that loses more pairs was probably prepared wrongly
 _MIN_KEPT = 0.98
-_MANY_LEFT_OUT = "more than 2 % of the sentence pairs were left out; look at the lines named below"
+_MANY_LEFT_OUT = (
+    "more than 2 % of the sentence pairs were left out; look at the lines named below, and split "
+    "long lines into sentences, or raise --max-sentence-length"
+)
 _LINES_AT_ONCE = 10_000
 
 
@@ -167,15 +163,12 @@ class _Builder:
             f"sha256 of the {what}": sha256_of(path)
             for what, path in zip(_SIDES, self._inputs.paths, strict=False)
         }
-        return digests | {
+        names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
+        given = {
             "tokenize": list(settings.tokenize or ()),
-            "tokenizer": settings.tokenizer,
-            "case": settings.case,
-            "characters": settings.characters,
-            "max_sentence_length": settings.max_sentence_length,
-            "cleaning": settings.cleaning,
             "aligned": bool(self._inputs.alignments),
         }
+        return digests | given | {name: getattr(settings, name) for name in names}
 
     def _ini_settings(self) -> dict[str, Any]:
         return {
@@ -200,17 +193,16 @@ class _Builder:
         max_words = settings.max_sentence_length if settings.cleaning else None
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
-        kept = np.zeros(done.lines, np.bool_)
-        kept[done.kept - 1] = True
+        kept = sum(done.kept)
         with open_output(self._folder.kept) as stream:
-            np.save(stream, kept)
+            np.save(stream, np.array(done.kept))
         return {
-            "pairs_read": done.lines,
-            "pairs_kept": len(done.kept),
+            "pairs_read": len(done.kept),
+            "pairs_kept": kept,
             "left_out": dict(done.left_out),
             "source_words": done.words[0],
             "target_words": done.words[1],
-            "warnings": [_MANY_LEFT_OUT] if len(done.kept) < _MIN_KEPT * done.lines else [],
+            "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else [],
             "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
 
@@ -282,7 +274,7 @@ class _Builder:
         estimated = self._estimate(text, number)
         text.unlink()
         notes = list(done.notes)
-        return {"lines": done.lines, "words": done.words[0], "notes": notes} | estimated
+        return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
 
     def _estimate(self, text: Path, number: int) -> dict[str, Any]:
         model = self._folder.language_models[number]

@@ -17,9 +17,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from moses_integration.system_building.build_settings import MAX_WORDS
 from moses_integration.text.case import Truecaser, learn_case
 from moses_integration.text.preparation import Preprocessor, TextSettings, decode_line, read_text
@@ -190,11 +187,9 @@ class TextSource:
         """
         given = list(map(_words, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
-            prepared = []
-            for number, line in enumerate(lines, first):
-                text = preprocess(decode_line(line, self.path, number))
-                prepared.append(text.encode("utf-8"))
-            lines = prepared
+            numbered = enumerate(lines, first)
+            decoded = (decode_line(line, self.path, number) for number, line in numbered)
+            lines = [preprocess(line).encode("utf-8") for line in decoded]
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
@@ -220,15 +215,13 @@ class PreparedText:
     """The result of preparing parallel sentences.
 
     Args:
-        lines: The number of lines read.
-        kept: (kept,) int64, the 1-based line number of each pair that was kept.
+        kept: Whether each pair was kept.
         left_out: For each reason, how many pairs were left out.
         words: The number of words kept on each side.
         notes: Notes on the text.
     """
 
-    lines: int
-    kept: NDArray[np.int64]
+    kept: Sequence[bool]
     left_out: Mapping[str, int]
     words: Sequence[int]
     notes: Notes
@@ -259,10 +252,9 @@ def prepare_corpus(
             is left.
     """
     notes = Notes()
-    kept: list[int] = []
+    kept: list[bool] = []
     left_out: Counter[str] = Counter()
     words = [0] * len(sources)
-    line = 0
     with ExitStack() as stack, Progress("reading the corpus", unit="lines") as progress:
         streams = [stack.enter_context(open_output(output)) for output in outputs]
         for first, sides in read_parallel_lines(*(source.path for source in sources)):
@@ -273,9 +265,10 @@ def prepare_corpus(
             for line, pair in enumerate(zip(*prepared, strict=True), first):
                 if keeps_all:
                     _check_lengths(pair, sources, line)
-                if (reason := reason_to_leave_out(pair, max_words)) is None:
+                reason = reason_to_leave_out(pair, max_words)
+                kept.append(reason is None)
+                if reason is None:
                     good.append(pair)
-                    kept.append(line)
                 else:
                     left_out[reason] += 1
                     notes.add(f"left out: {reason}", sources[0].path, line)
@@ -283,7 +276,7 @@ def prepare_corpus(
                 stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
                 words[side] += sum(len(pair[side]) for pair in good)
             progress.advance(len(sides[0]))
-        if not kept:
+        if not any(kept):
             counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
             raise CorpusError(
                 f"no sentence is left: {counts}",
@@ -293,10 +286,10 @@ def prepare_corpus(
     for text, model in zip(outputs, truecase_models, strict=False):
         _truecase_text(text, model)
     # a full stop without a blank before it is normal in a few lines, but most raw lines have one
-    is_rare = notes.counts.get(LOOKS_RAW, 0) <= len(kept) / 2
+    is_rare = notes.counts.get(LOOKS_RAW, 0) <= sum(kept) / 2
     if is_rare or any(source.settings.tokenize for source in sources):
         notes.counts.pop(LOOKS_RAW, None)
-    return PreparedText(line, np.array(kept, np.int64), left_out, words, notes)
+    return PreparedText(kept, left_out, words, notes)
 
 
 def _truecase_text(text: Path, model: Path) -> None:

@@ -6,6 +6,7 @@ the most frequent first, each with a count in parentheses.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 
@@ -55,10 +56,13 @@ def learn_case(lines: Iterable[str]) -> list[str]:
     """Return the lines of a model: how words are written inside sentences."""
     counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for line in lines:
-        for token, begins in _sentence_beginnings(line.split(" ")):
+        before = "."
+        # as in Moses, quotes and brackets are passed over only at the beginning of a line
+        for token in itertools.dropwhile(_OPENING.__contains__, line.split(" ")):
             lower = token.lower()
-            if not begins and lower != token.upper():
+            if before not in _ENDS and lower != token.upper():
                 counts[lower][token] += 1
+            before = token
     model = []
     for forms in counts.values():
         (best, count), *others = forms.most_common()

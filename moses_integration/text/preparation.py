@@ -36,31 +36,16 @@ Form = Literal["NFC"]
 TokenizerName = Literal["unicode", "moses"]
 TOKENIZERS: tuple[TokenizerName, ...] = get_args(TokenizerName)
 
-# ampersand must come first; the order and the names are those of Moses
-_ESCAPES = (
-    ("&", "&amp;"),
-    ("|", "&#124;"),
-    ("<", "&lt;"),
-    (">", "&gt;"),
-    ("'", "&apos;"),
-    ('"', "&quot;"),
-    ("[", "&#91;"),
-    ("]", "&#93;"),
-)
+_ENTITIES = "&amp; &#124; &lt; &gt; &apos; &quot; &#91; &#93;"
+_ESCAPES = dict(zip("&|<>'\"[]", _ENTITIES.split(" "), strict=True))
+_ESCAPING = str.maketrans(_ESCAPES)
 # the escapes that Moses wrote before 2012
 _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
 _SPACE = "▁"
 # characters that Moses or KenLM would take for the end of a token
-_CHARACTER_TOKENS = {
-    " ": _SPACE,
-    _SPACE: _SPACE * 2,
-    "\t": _SPACE + "t",
-    "\r": _SPACE + "r",
-    "\v": _SPACE + "v",
-    "\f": _SPACE + "f",
-    "\0": _SPACE + "0",
-}
+_NAMES = zip(f" {_SPACE}\t\r\v\f\0", ("", _SPACE, *"trvf0"), strict=True)
+_CHARACTER_TOKENS = {character: _SPACE + name for character, name in _NAMES}
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 
@@ -185,9 +170,7 @@ def escape(text: str) -> str:
     >>> escape("a|b & [c]")
     'a&#124;b &amp; &#91;c&#93;'
     """
-    for character, entity in _ESCAPES:
-        text = text.replace(character, entity)
-    return text
+    return text.translate(_ESCAPING)
 
 
 def unescape(text: str) -> str:
@@ -196,7 +179,7 @@ def unescape(text: str) -> str:
     >>> unescape("l&apos; &amp;apos;")
     "l' &apos;"
     """
-    for character, entity in (*_OLD_ESCAPES, *reversed(_ESCAPES)):
+    for character, entity in (*_OLD_ESCAPES, *reversed(_ESCAPES.items())):
         text = text.replace(entity, character)
     return text
 
@@ -220,10 +203,10 @@ class Preprocessor:
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
-        if self._settings.form is not None:
-            line = unicodedata.normalize(self._settings.form, line)
+        line = self._normal(line)
         if self._settings.tokenize:
-            text = " ".join(self._tokenizer(line))
+            # a mark that the tokeniser brings to its letter may become one character with it
+            text = self._normal(" ".join(self._tokenizer(line)))
         elif self._settings.characters:
             text = line
         else:
@@ -234,6 +217,10 @@ class Preprocessor:
             text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
         text = escape(text) if self._settings.escape else text
         return " ".join(self._truecase(text.split(" "))) if self._truecase else text
+
+    def _normal(self, text: str) -> str:
+        form = self._settings.form
+        return unicodedata.normalize(form, text) if form is not None else text
 
 
 class Postprocessor:
@@ -249,23 +236,23 @@ class Postprocessor:
     """
 
     def __init__(self, settings: TextSettings, *, capitalize: bool = False) -> None:
-        self._settings, self._capitalize = settings, capitalize
+        self.settings, self._capitalize = settings, capitalize
         if settings.tokenize:
             self._detokenizer = Detokenizer(check_language(settings.language))
 
     def __call__(self, line: str) -> str:
         """Return the text of one line of tokens."""
         tokens = [token for token in _ASCII_BLANKS.split(line) if token]
-        if self._settings.truecase:
+        if self.settings.truecase:
             tokens = capitalized_sentences(tokens)
-        if self._settings.escape:
+        if self.settings.escape:
             tokens = [unescape(token) for token in tokens]
-        if self._settings.characters:
+        if self.settings.characters:
             text = "".join(_CHARACTERS.get(token, token) for token in tokens)
         else:
-            text = self._detokenizer(tokens) if self._settings.tokenize else " ".join(tokens)
-        if self._capitalize and (first := _FIRST_LETTER.search(text)):
-            text = text[: first.start()] + first[0].title() + text[first.end() :]
+            text = self._detokenizer(tokens) if self.settings.tokenize else " ".join(tokens)
+        if self._capitalize:
+            text = _FIRST_LETTER.sub(lambda letter: letter[0].title(), text, count=1)
         return text
 
 

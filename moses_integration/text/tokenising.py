@@ -43,8 +43,8 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
 
     Returns:
         Marks, joiners and modifier letters; a pattern of marks after a blank; a pattern of a
-        character with what belongs to it, whose only group that matches is the character; and a map
-        from letters and digits that sacremoses takes for symbols to a letter.
+        character with what belongs to it, if anything, whose only group that matches is the
+        character; and a map from letters and digits that sacremoses takes for symbols to a letter.
     """
     from sacremoses import MosesTokenizer
 
@@ -58,7 +58,7 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     marks, modifiers = _ranges(marks), _ranges(modifiers)
     stray = re.compile(rf"(?<=\S)(\s+)([{marks}]+)")
     all_marks, picture = f"[{marks}{modifiers}]", rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])"
-    cluster = re.compile(rf"\A[{marks}]+(\S){all_marks}*|([^\W_]){all_marks}+|(\S){picture}+")
+    cluster = re.compile(rf"\A[{marks}]+(\S){all_marks}*|([^\W_]){all_marks}+|(\S){picture}+|(.)")
     return special, stray, cluster, unknown
 
 
@@ -80,9 +80,13 @@ class Tokenizer:
 
     def __init__(self, language: str, *, keeps_words: bool) -> None:
         from sacremoses import MosesTokenizer
+        from sacremoses.indic import NUKTAS, VIRAMAS
 
         self._tokenizer = MosesTokenizer(lang=language)
         self._keeps_words = keeps_words
+        # sacremoses adds these marks, but not the Thai one, to the letters of tokenizer.perl
+        marks = set(VIRAMAS + NUKTAS) - {"\u0e3a"}
+        self._apart = {ord(each): f" {each} " for each in marks}
         if keeps_words:
             # abbreviations are compared without marks, too
             _, _, cluster, _ = _clusters()
@@ -94,20 +98,15 @@ class Tokenizer:
         """Return the tokens of a line."""
         line = _JUNK.sub("", line).strip()
         if not self._keeps_words:
-            return self._cut(line)
+            return self._cut(line.translate(self._apart))
         special, stray, cluster, unknown = _clusters()
-        pieces: list[str] = []
-        bare, end = "", 0
+        pieces, bare = list(line), line
         if not special.isdisjoint(line):
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
-            line = stray.sub(r"\2\1", line)
-            for match in cluster.finditer(line):
-                bare += line[end : match.start()] + _alone(match)
-                pieces += [*line[end : match.start()], match[0]]
-                end = match.end()
-        pieces += line[end:]
+            clusters = list(cluster.finditer(stray.sub(r"\2\1", line)))
+            pieces, bare = [each[0] for each in clusters], "".join(map(_alone, clusters))
         # sacremoses writes MULTI into the text and removes it again
-        bare = (bare + line[end:]).translate(unknown).replace("MULTI", "MULTE")
+        bare = bare.translate(unknown).replace("MULTI", "MULTE")
         rest = (piece for piece in pieces if not piece.isspace())
         return ["".join(itertools.islice(rest, len(token))) for token in self._cut(bare)]
 
@@ -125,6 +124,27 @@ def _alone(cluster: re.Match[str]) -> str:
     return cluster[cluster.lastindex or 0]
 
 
+# punctuation of other scripts that stands beside a word as a comma or an opening bracket does
+_CLOSING, _OPENING = "…،؛؟۔।॥၊။፣።፤፥፦፧", "@#"
+# languages, and quotes that open and close there; where “ closes, and where ” does both, sacremoses
+# counts them
+_QUOTES = (
+    ("bg cs da de et hr is ka lt lv mk sk sl sq sr", "‚", "‘’”"),
+    ("fi sv", "«", "’»"),
+    ("fr", "“‘", "”’"),
+    ("", "“‘«", "”’»"),
+)
+# blanks inside numbers, names, addresses and quotes of two characters
+_INSIDE = r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
+# the blank before a closing quote, unless the quote is the apostrophe of an English contraction
+_CLOSED = re.compile("(‘[^‘’]+) ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))")
+# blanks before the last quote, beside wide punctuation, and between Chinese and quotes
+_WIDE = "[！（），．：；？［］｛｝～]"
+_BLANK = re.compile(
+    rf"(?<=.) (?=[\"']$)| (?={_WIDE})|(?<={_WIDE}) |(?<=[、-鿿]) (?=[“‘])|(?<=[”’]) (?=[、-鿿])"
+)
+
+
 class Detokenizer:
     """Joins tokens to text.
 
@@ -135,36 +155,51 @@ class Detokenizer:
     def __init__(self, language: str) -> None:
         from sacremoses import MosesDetokenizer
 
-        self._detokenizer = MosesDetokenizer(lang=language)
+        # its rules for Czech fail at "a' - li", and join numbers to the word before
+        join = self._detokenizer = MosesDetokenizer(lang="" if language == "cs" else language)
+        opening, closing = next(
+            quotes for codes, *quotes in _QUOTES if language in codes.split() or not codes
+        )
+        join.IS_OPEN_QUOTE = re.compile("^['\"„“”`]+$")
+        join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
+        join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
+        # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
+        apostrophe = "’" if language in _languages_with_rules() - {"ca", "ga"} else "['’]"
+        inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
+        if language in ("ha", "hau"):  # 'y is a letter with which words begin, also in 'ya'ya
+            inside += r"(?!y)|(?<=' ya) ' (?=y)|(?:^|(?<= ))['’‘] (?=y)"
+        self._inside = re.compile(f"{inside}|{_INSIDE}")
 
     def __call__(self, tokens: list[str]) -> str:
         """Return the text of the tokens of a line."""
-        hidden = _stand_ins(tokens)
-        if hidden:
-            tokens = [token.translate(hidden) for token in tokens]
-        text: str = self._detokenizer.detokenize(tokens, return_str=True, unescape=False)
-        if hidden:
-            text = text.translate({stand_in: space for space, stand_in in hidden.items()})
-        return text
+        line = " ".join(tokens)
+        hidden = _stand_ins(line)
+        line = _CLOSED.sub(r"\1’", line.translate(hidden))
+        line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
+        text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
+        shown = {stand_in: space for space, stand_in in hidden.items()}
+        return _BLANK.sub("", text).translate(shown)
 
 
-def _stand_ins(tokens: list[str]) -> dict[int, int]:
+def _stand_ins(line: str) -> dict[int, int]:
     """Map every Unicode space inside a token to a private-use character that no token has."""
-    used = set("".join(tokens))
-    spaces = [space for space in _SPACES_IN_TOKENS if space in used]
-    if not spaces:
-        return {}
+    used = set(line)
     free = (code for code in range(0xF0000, 0xFFFFE) if chr(code) not in used)
-    return {ord(space): next(free) for space in spaces}
+    return {ord(space): next(free) for space in _SPACES_IN_TOKENS if space in used}
 
 
 def language_notes(languages: Iterable[str]) -> list[str]:
     """Return a note for each language for which the tokeniser has no rules."""
-    from sacremoses.corpus import NonbreakingPrefixes
-
-    known = {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
+    known = _languages_with_rules()
     note = "the tokeniser has no rules for {}: it takes English abbreviations, cuts at apostrophes"
     return [note.format(each) for each in languages if each not in known]
+
+
+@functools.cache
+def _languages_with_rules() -> frozenset[str]:
+    from sacremoses.corpus import NonbreakingPrefixes
+
+    return frozenset((*NonbreakingPrefixes().available_langs.values(), "ja", "ko"))
 
 
 def check_language(language: str | None) -> str:

@@ -42,6 +42,7 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     decoded = phrasescore("decode", ini, stdin=tokens).stdout
     piped = phrasescore("postprocess", "--system", "system", "--side", "target", stdin=decoded)
     assert done.stdout == piped.stdout
+    assert phrasescore("decode", "system", "--raw", stdin=RAW.encode()).stdout == done.stdout
 
 
 def test_the_python_call_gives_the_lines_of_the_command(
@@ -51,10 +52,21 @@ def test_the_python_call_gives_the_lines_of_the_command(
     done = phrasescore("decode", ini, "--raw", stdin=RAW.encode())
     decoder = moses_integration.Decoder(ini)
     assert decoder.translate_text(RAW.split("\n")[:-1]) == done.stdout.decode().split("\n")[:-1]
+    assert moses_integration.Decoder(ini.parent).translate_text(["S4."]) == ["S4."]
     assert decoder.translate_text([]) == []
     assert decoder.translate_text(["a\nb"]) == ["A b"]
     with pytest.raises(TypeError, match="a list of strings"):
         decoder.translate_text("s0")
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "empty"])
+def test_a_system_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path, name: str) -> None:
+    """An impossible name, and a folder without a moses.ini, are refused in one sentence."""
+    (tmp_path / "empty").mkdir()
+    done = phrasescore("decode", name, "--raw", stdin=b"s0\n")
+    assert done.returncode == 3
+    assert name == "empty" or b"too long" in done.stderr
+    assert b"Traceback" not in done.stderr
 
 
 def test_settings_travel_with_the_ini(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:

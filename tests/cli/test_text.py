@@ -50,6 +50,14 @@ def test_files_sides_and_options_overrule_the_system(
     assert done.stdout == b"it 's a | b\n"
 
 
+def test_a_language_without_rules_is_named(phrasescore: Phrasescore) -> None:
+    """The user learns what is used instead of rules for the language; the text is prepared."""
+    done = phrasescore("preprocess", "--language", "xx", stdin=b"a.\n")
+    assert done.stdout == b"a .\n"
+    assert b"note: the tokeniser has no rules for xx: it takes English abbrev" in done.stderr
+    assert phrasescore("preprocess", "--language", "hi", stdin=b"a.\n").stderr == b""
+
+
 @pytest.mark.parametrize(
     ("arguments", "stdin", "code", "problem"),
     [

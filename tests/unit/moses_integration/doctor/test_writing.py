@@ -57,14 +57,16 @@ def test_other_writing_is_named(training: str, text: str, where: str, what: str)
 
 
 def test_a_built_system_is_compared_with_its_corpus(tmp_path: Path) -> None:
-    """The corpus that ``build`` leaves beside the ini is the training text."""
+    """The corpus that ``build`` leaves beside the table is the training text; any ini finds it."""
     from moses_integration.doctor.examination import examine
 
-    (tmp_path / "moses.ini").write_text("[feature]\nUnknownWordPenalty\n[weight]\n")
+    line = f"PhraseDictionaryMemory path={tmp_path}/system/phrase-table.gz"
+    (tmp_path / "moses.ini").write_text(f"[feature]\n{line}\n{line} name=B\n[weight]\n")
+    (tmp_path / "system").mkdir()
     for name in ("corpus.source.gz", "corpus.target.gz"):
-        (tmp_path / name).write_text(TRAINING)
+        (tmp_path / "system" / name).write_text(TRAINING)
     (tmp_path / "dev").write_text("\u0436 n\u00ed\n")
-    found = examine(str(tmp_path / "moses.ini"), str(tmp_path / "dev"), [str(tmp_path / "dev")])
-    named = [each.what for each in found.findings if "has never" in each.what]
-    assert "corpus.source" in named[0]
-    assert "corpus.target" in named[1]
+    found = examine(str(tmp_path), str(tmp_path / "dev"), [str(tmp_path / "dev")])
+    source, target = [each.what for each in found.findings if "has never" in each.what]
+    assert "corpus.source" in source
+    assert "corpus.target" in target

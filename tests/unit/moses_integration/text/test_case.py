@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from moses_integration.text.case import Truecaser, capitalized_sentences, learn_case
+from moses_integration.text.preparation import Preprocessor, TextSettings, read_text
+from tests.conftest import PROJECT
 
 CORPUS = [
     "The house of the Queen .",
@@ -24,6 +26,7 @@ def test_words_inside_sentences_are_counted() -> None:
     assert "élan (1/1)" in model
     assert "Paris (1/1)" in model
     assert not any("Houses" in line or "I " in line for line in model)
+    assert "Is (1/1)" in learn_case(["No . &quot; Is it ?"])  # counted by Moses, too
 
 
 def test_first_words_get_their_usual_case() -> None:
@@ -39,6 +42,31 @@ def test_sentences_get_capitals() -> None:
     assert " ".join(capitalized_sentences(tokens)) == "&quot; The queen . Élan ? ( Yes ) no"
 
 
+def _run(*command: str | Path, text: list[str] | None = None) -> list[str]:
+    data = "".join(f"{line}\n" for line in text or ()).encode()
+    done = subprocess.run(["perl", *command], input=data, capture_output=True, check=True)
+    return done.stdout.decode().split("\n")[:-1]
+
+
+@pytest.mark.moses
+def test_the_model_is_that_of_moses(moses_bin: Path, tmp_path: Path) -> None:
+    """The forms and counts equal those of ``train-truecaser.perl``, which writes in any order."""
+    prepare = Preprocessor(TextSettings("en"))
+    text = [prepare(line) for line in read_text(PROJECT / "sample_corpus" / "train.en")]
+    lines = [*CORPUS, *text, "No . &quot; Is it ? ( The", "&quot; [ The End . 5 The", ". . The"]
+    (tmp_path / "text").write_text("".join(f"{line}\n" for line in lines))
+    script = moses_bin.parent / "scripts" / "recaser" / "train-truecaser.perl"
+    _run(script, "--model", tmp_path / "model", "--corpus", tmp_path / "text")
+
+    def forms(line: str) -> tuple[str, list[tuple[str, str]]]:
+        fields = line.split(" ")
+        counts = [each.split("/")[0].strip("()") for each in fields[1::2]]
+        return fields[1].split("/")[1], sorted(zip(fields[::2], counts, strict=True))
+
+    model = (tmp_path / "model").read_text().split("\n")[:-1]
+    assert sorted(map(forms, learn_case(lines))) == sorted(map(forms, model))
+
+
 @pytest.mark.moses
 def test_truecasing_is_that_of_moses(moses_bin: Path, tmp_path: Path) -> None:
     """With one model, both directions equal ``truecase.perl`` and ``detruecase.perl``."""
@@ -47,14 +75,7 @@ def test_truecasing_is_that_of_moses(moses_bin: Path, tmp_path: Path) -> None:
     (tmp_path / "model").write_text("".join(f"{line}\n" for line in model))
     truecase = Truecaser(model)
     lines = [*CORPUS, "THE Queen QUEEN queEn . [ élan ] ! House : ( The", "a &apos; The"]
-
-    def run(*command: str, text: list[str]) -> list[str]:
-        data = "".join(f"{line}\n" for line in text).encode()
-        done = subprocess.run(["perl", *command], input=data, capture_output=True, check=True)
-        return done.stdout.decode().split("\n")[:-1]
-
     cased = [" ".join(truecase(line.split(" "))) for line in lines]
-    model_option = ("--model", str(tmp_path / "model"))
-    assert cased == run(str(scripts / "truecase.perl"), *model_option, text=lines)
+    assert cased == _run(scripts / "truecase.perl", "--model", tmp_path / "model", text=lines)
     capitals = [" ".join(capitalized_sentences(line.split(" "))) for line in cased]
-    assert capitals == run(str(scripts / "detruecase.perl"), text=cased)
+    assert capitals == _run(scripts / "detruecase.perl", text=cased)

@@ -82,20 +82,36 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
     pieces = [*"abcABCéÉß0129''..,,--`\"!?:;()[]<>&|%$€@#/_~ \t\xa0\u2028«»’…–°²½ж", "Mr.", "No. ",
               "U.S.", "a.m.", "l'", "don't", "1990's", "5,300", "z.B.", "a@b.org"]  # fmt: skip
     lines = ["".join(rng.choices(pieces, k=rng.randint(1, 30))) for _ in range(2000)]
-    script = moses_bin.parent / "scripts" / "tokenizer" / "tokenizer.perl"
     for language in ("en", "fr", "de"):
-        done = subprocess.run(
-            ["perl", script, "-q", "-l", language],
-            input="".join(f"{line}\n" for line in lines).encode(),
-            capture_output=True,
-            check=True,
-        )
-        printed = done.stdout.decode().split("\n")[:-1]
         prepare, other = (
             Preprocessor(TextSettings(language, tokenizer=name)) for name in TOKENIZERS
         )
-        for line, tokens in zip(lines, printed, strict=True):
-            assert prepare(line).split() == other(line).split() == tokens.split(), line
+        for line, tokens in zip(lines, _tokens_of_moses(moses_bin, language, lines), strict=True):
+            assert prepare(line).split() == other(line).split() == tokens, line
+
+
+@pytest.mark.moses
+@pytest.mark.parametrize("language", ["hi", "ta", "km", "yor", "vi", "fa"])
+def test_moses_cuts_words_at_marks(moses_bin: Path, language: str) -> None:
+    """The tokeniser ``moses`` cuts at the same marks as the script, also at viramas and nuktas."""
+    lines = [
+        "क़लम मैं हिन्दी बोलता हूँ। डॉ. राम", "தமிழ்நாடு (க்\u200cஷ)", "ខ្ញុំទៅផ្សារ។",
+        "Ìfo\u0323\u0300ro\u0323\u0300, n\u0301", "Tie\u0302\u0301ng Vie\u0323\u0302t!",
+        "می\u200cخواهم بَروم؟", "กฺข ʻOkina",
+    ]  # fmt: skip
+    prepare = Preprocessor(TextSettings(language, tokenizer="moses"))
+    assert [prepare(line).split() for line in lines] == _tokens_of_moses(moses_bin, language, lines)
+
+
+def _tokens_of_moses(moses_bin: Path, language: str, lines: list[str]) -> list[list[str]]:
+    script = moses_bin.parent / "scripts" / "tokenizer" / "tokenizer.perl"
+    done = subprocess.run(
+        ["perl", script, "-q", "-l", language],
+        input="".join(f"{line}\n" for line in lines).encode(),
+        capture_output=True,
+        check=True,
+    )
+    return [line.split() for line in done.stdout.decode().split("\n")[:-1]]
 
 
 def test_lowercase_follows_tokenising() -> None:
