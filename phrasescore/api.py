@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.closed_settings import check_whole_number
+from phrasescore.closed_settings import check_path, check_type, check_whole_number
 from phrasescore.errors import InputError, ModelError
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.phrase_output import phrase_texts
@@ -62,13 +62,12 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
 
     Raises:
         ModelError: The model is incomplete, damaged, or from a newer version.
+        InputError: No folder can have this name.
         SettingsError: This machine does not have the device.
         TypeError: ``folder`` is not a path, or ``device`` is not a string.
     """
-    if not isinstance(folder, str | Path):
-        raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name, got {_kind_of(device)}")
+    check_path("folder", folder)
+    check_type("device", device, str, "a name")
     try:
         return Model(folder, device)
     except OSError as error:
@@ -272,10 +271,9 @@ def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
     return _checked(pair[0], f"{name}[0]"), _checked(pair[1], f"{name}[1]")
 
 
-def _checked(text: object, name: str) -> bytes:
+def _checked(text: Any, name: str) -> bytes:
     """Return the bytes of a text; refuse a text that cannot be one line of a file."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
+    check_type(name, text, str, "a string")
     if "\n" in text or "\0" in text:
         raise InputError(f"{name}: the text contains a line feed or a zero byte")
     try:

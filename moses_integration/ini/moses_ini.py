@@ -24,7 +24,7 @@ from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
 from phrasescore.errors import IniError, did_you_mean
-from phrasescore.table.input_files import finite_number, open_input
+from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
 _BLANKS = " \t\r"
@@ -69,8 +69,7 @@ class MosesIni:
             InputError: The file cannot be read.
             IniError: A line violates the format; the error names the line.
         """
-        with open_input(path) as stream:
-            return cls.parse(stream.read(), str(path))
+        return cls.parse(read_whole(path), str(path))
 
     @classmethod
     def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:

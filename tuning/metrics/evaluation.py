@@ -23,7 +23,8 @@ class TextScores:
 
     Attributes:
         path: The file of the translation.
-        scores: The score in each metric, by the metric's name.
+        scores: The score in each metric, by the metric's name; ``None`` for TER if a line is too
+            long for it, which ``notes`` then say.
         precisions: The precisions of n-grams of one to four words.
         brevity_penalty: BLEU's brevity penalty; 1 if the translation is long enough.
         words: The number of words of the translation, as BLEU counts them.
@@ -33,7 +34,7 @@ class TextScores:
     """
 
     path: Path
-    scores: Mapping[str, float]
+    scores: Mapping[str, float | None]
     precisions: tuple[float, ...]
     brevity_penalty: float
     words: int
@@ -46,12 +47,15 @@ class TextScores:
         """Score part of a text: the sentences with the indices ``rows`` (K,)."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
+        scores: dict[str, float | None] = {
+            metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
+        }
+        if text.without_shifts[rows].any():
+            scores["ter"] = None
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
         return cls(
             path=text.path,
-            scores={
-                metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
-            },
+            scores=scores,
             precisions=tuple((matches / np.maximum(totals, 1)).tolist()),
             brevity_penalty=float(np.exp(log_brevity_penalty(words, wanted))) if words else 0.0,
             words=words,

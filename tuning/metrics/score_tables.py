@@ -40,12 +40,14 @@ class ScoreTable:
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
 
-def points(score: float, *, sign: bool = False) -> str:
+def points(score: float | None, *, sign: bool = False) -> str:
     """Format a fraction as scores are usually printed: times 100, with two decimals.
 
     >>> points(0.5935), points(0.0021, sign=True)
     ('59.35', '+0.21')
     """
+    if score is None:
+        return "–"
     return f"{100 * score:+.2f}" if sign else f"{100 * score:.2f}"
 
 

@@ -44,9 +44,9 @@ class SystemComparison:
         """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
-    def _points(self, score: float, *, sign: bool = False) -> str:
+    def _points(self, score: float | None, *, sign: bool = False) -> str:
         """Format a score or difference, multiplied by 100 unless it is a segment score."""
-        if SEGMENTS in self.scores:
+        if score is not None and SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
 
@@ -62,8 +62,7 @@ class SystemComparison:
         return ScoreTable(header, rows)
 
     def _cells(self, system: ComparedSystem) -> list[str]:
-        deviation = "–" if system.deviation is None else self._points(system.deviation)
-        cells = [str(len(system.runs)), self._points(system.mean), deviation]
+        cells = [str(len(system.runs)), *map(self._points, (system.mean, system.deviation))]
         if (found := system.difference) is None:
             return [*cells, *["–"] * 4]
         gain, low, high = (
@@ -210,12 +209,7 @@ def compare_segment_scores(
 
 
 def _numbers_of(text: TextFile) -> NDArray[np.float64]:
-    if not isinstance(text, NamedLines):
-        return read_numbers(text)
-    scores = np.array(text.lines, np.float64)
-    if not np.isfinite(scores).all():
-        raise CorpusError("a score is not finite", path=Path(text))
-    return scores
+    return np.array(text.lines, np.float64) if isinstance(text, NamedLines) else read_numbers(text)
 
 
 def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:
