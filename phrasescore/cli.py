@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore import __version__
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, SettingsError
 from phrasescore.runs import terminal
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
@@ -43,6 +43,9 @@ _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
 )
+
+# environment variables that `phrasescore.compiling.cache` checks or sets
+_CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
 # name -> (the package whose folder ``commands`` has the command's module, the short help)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -200,7 +203,27 @@ def _known(error: Exception) -> PhrasescoreError | None:
         return error
     if isinstance(error, OSError):
         return refusal(error)
-    return out_of_memory(error)
+    return out_of_memory(error) or _misled(error)
+
+
+def _misled(error: Exception) -> SettingsError | None:
+    """Return an error that names the environment variables of the library that failed, if any."""
+    trace, libraries = error.__traceback__, []
+    while trace is not None:
+        libraries.append(str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0])
+        trace = trace.tb_next
+    while libraries and (library := libraries.pop()) != __name__.partition(".")[0]:
+        if library in sys.stdlib_module_names:
+            continue
+        begins = library.upper(), f"PY{library.upper()}"
+        names = [each for each in os.environ if each.startswith(begins) and each not in _CHOSEN]
+        if names:
+            reason = str(error).partition("\n")[0]
+            return SettingsError(
+                f"{library} failed ({reason}); it reads the environment: {', '.join(names)}",
+                remedy="unset or correct the variable",
+            )
+    return None
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
