@@ -134,6 +134,7 @@ def main() -> None:
     # would take a tenth of the time of a short command.
     gc.set_threshold(_OBJECTS)
     _quieten_libraries()
+    os.umask(os.umask(0o077) & 0o077)  # let the program read the files that it creates
     try:
         _open_closed_streams()
         terminal.escape_standard_streams()

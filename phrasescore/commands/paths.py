@@ -245,10 +245,15 @@ def _is_same(one: _Named, other: _Named) -> bool:
 
 
 def _is_within(written: _Named, read: _Named) -> bool:
-    """Tell whether an output is a file that exists in a folder that is read, at any depth."""
+    """Tell whether an output is a file in a folder that is read, at any depth.
+
+    A new file may be in a folder of data, but not in a model folder, which has a list of its files.
+    """
     if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER:
         return False
-    if written.path == STANDARD_STREAM or written.found is None or read.found is None:
+    if written.path == STANDARD_STREAM or read.found is None:
+        return False
+    if written.found is None and not Path(read.path, "SHA256SUMS").exists():
         return False
     with contextlib.suppress(OSError):
         folder = Path(written.path).parent.resolve()

@@ -141,11 +141,12 @@ class TextCounts:
     def figures(self) -> list[dict[str, int | float | None]]:
         """Return for each model the figures that ``--perplexity`` prints, with their names."""
         lines = {"lines": self.lines, "skipped": self.skipped}
+        found = [perplexity(each.ln_p, each.tokens) for each in self.models]
         return [
             lines
             | dataclasses.asdict(each)
-            | {"perplexity": perplexity(each.ln_p, each.tokens) if each.tokens else None}
-            for each in self.models
+            | {"perplexity": number if math.isfinite(number) else None}
+            for each, number in zip(self.models, found, strict=True)
         ]
 
 

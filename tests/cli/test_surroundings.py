@@ -100,6 +100,15 @@ def test_a_variable_that_a_library_cannot_read(tmp_path: Path, variable: str, va
     assert f"it reads the environment: {variable}. Unset or".encode() in done.stderr
 
 
+def test_a_umask_that_hides_files_from_their_owner(tmp_path: Path) -> None:
+    """The program could not read its own parts, and would leave them."""
+    write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
+    call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
+    done = run(tmp_path, *call, preexec_fn=lambda: os.umask(0o777))
+    assert (done.returncode, (tmp_path / "new").stat().st_mode & 0o777) == (0, 0o600)
+    assert sorted(os.listdir(tmp_path)) == ["new", "table"]
+
+
 def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
     """If no temporary folder is writable, which a library needs at import, one sentence says so."""
     write_lines(tmp_path / "text", sentences(2))

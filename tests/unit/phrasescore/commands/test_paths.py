@@ -52,6 +52,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("model/deep/weights").write_bytes(b"")
     Path("model/weights").write_bytes(b"")
     Path("old").write_bytes(b"earlier")
+    Path("trained").mkdir()
+    Path("trained/SHA256SUMS").write_bytes(b"")
 
 
 def call(*arguments: str) -> None:
@@ -71,6 +73,7 @@ def call(*arguments: str) -> None:
         (["-", "--model", "model", "-o", "model/weights"], "replace an input: --model"),
         (["-", "--model", "model", "-o", "model/deep/weights"], "replace an input: --model"),
         (["-", "--model", "model", "--folder", "model"], "replace an input: --model"),
+        (["-", "--model", "trained", "-o", "trained/new"], "replace an input: --model"),
         (["table", "-o", "new", "--report", "./new"], "--output and --report would write the same"),
         (["table", "-o", "old", "--report", "old"], "--output and --report would write the same"),
         (["table", "-o", "new", "--folder", "new"], "--output and --folder would write the same"),
