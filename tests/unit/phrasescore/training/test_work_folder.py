@@ -198,7 +198,7 @@ def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_checkpoint_that_unpacks_to_more_than_its_size(tmp_path: Path) -> None:
-    """torch writes records uncompressed; a compressed one could fill the memory."""
+    """Checkpoints have uncompressed records; a compressed one could fill the memory."""
     path = tmp_path / "checkpoint.pt"
     save_checkpoint(path, TrainingState(), {"w": torch.zeros(100_000)}, torch.zeros(1))
     assert load_checkpoint(path)[2] == torch.zeros(1)
