@@ -55,6 +55,8 @@ _MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
+_KENLM_COUNT = re.compile(rb"ngram [ \t]*[0-9]+=")
+
 
 def shown(text: bytes) -> str:
     """Quote the beginning of ``text``, with escapes for invisible characters."""
@@ -180,7 +182,7 @@ class ArpaFile:
         words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
             vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
-        loose_line: The 1-based line number of the first n-gram read whose layout KenLM refuses.
+        loose_line: The 1-based line number of the first line whose layout KenLM refuses.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
@@ -229,6 +231,7 @@ class ArpaFile:
             line = self._lines.next_filled()
         if line is None:
             raise LanguageModelError("the file is empty, where an ARPA model was expected")
+        self._check_layout(self._lines.ends_in_blank)
         if line != b"\\data\\":
             raise self._lines.error(
                 f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",
@@ -237,6 +240,7 @@ class ArpaFile:
         counts: list[int] = []
         while (line := self._lines.next()) is not None and line:
             match = _COUNT_LINE.fullmatch(line)
+            self._check_layout(_KENLM_COUNT.match(line) is None)
             if match is None or int(match[1]) != len(counts) + 1:
                 raise self._lines.error(
                     f"expected 'ngram {len(counts) + 1}=COUNT', found {shown(line)}"
@@ -253,10 +257,15 @@ class ArpaFile:
 
     def _expect(self, header: str) -> None:
         line = self._lines.next_filled()
+        self._check_layout(self._lines.ends_in_blank)
         if line is None:
             raise self._lines.error(f"the file ends before {header}", CUT_OFF)
         if line != header.encode():
             raise self._lines.error(f"expected {header}, found {shown(line)}")
+
+    def _check_layout(self, is_loose: bool) -> None:
+        if is_loose and self.loose_line is None:
+            self.loose_line = self._lines.number
 
     def _read_section(self, order: int) -> Iterator[NGrams]:
         ended = False
@@ -309,7 +318,10 @@ class _Lines:
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
         at_border: Whether all lines of the current block were returned.
+        ends_in_blank: Whether a space or a tab ends the last line returned.
     """
+
+    ends_in_blank = False
 
     def __init__(self, stream: BinaryIO) -> None:
         self._blocks = line_blocks(stream, _BLOCK)
@@ -352,7 +364,9 @@ class _Lines:
             return None
         size = find_byte(block, 0, block.size, LINE_FEED) + 1
         self.skip(size, 1)
-        return block[:size].tobytes().rstrip(b" \t\r\n")
+        line = block[:size].tobytes().rstrip(b"\r\n")
+        self.ends_in_blank = line.endswith((b" ", b"\t"))
+        return line.rstrip(b" \t\r")
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""
