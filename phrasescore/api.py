@@ -261,13 +261,13 @@ class Model:
 
 def _listed(texts: object) -> list[object]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"expected a list, got {_kind_of(texts)}")
+        raise TypeError(f"expected a list, got {type(texts).__name__}")
     return list(texts)
 
 
 def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
     if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise TypeError(f"{name}: expected (source, target), two strings, got {_kind_of(pair)}")
+        raise TypeError(f"{name}: expected (source, target), two strings, got {pair!r:.80}")
     return _checked(pair[0], f"{name}[0]"), _checked(pair[1], f"{name}[1]")
 
 
@@ -280,10 +280,3 @@ def _checked(text: Any, name: str) -> bytes:
         return text.encode("utf-8", "surrogateescape").strip(b" \t")
     except UnicodeEncodeError:
         raise InputError(f"{name}: a surrogate code point, which is not a character") from None
-
-
-def _kind_of(value: object) -> str:
-    """Describe the type of a wrong argument, e.g. ``a tuple of 3`` or ``int``."""
-    if isinstance(value, list | tuple):
-        return f"a {type(value).__name__} of {len(value)}"
-    return type(value).__name__

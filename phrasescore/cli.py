@@ -44,6 +44,7 @@ _UNUSED_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
+_OWN_PACKAGES = ("phrasescore", "moses_integration", "tuning")
 # environment variables that `phrasescore.compiling.cache` checks or sets
 _CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
@@ -209,21 +210,18 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 def _misled(error: Exception) -> SettingsError | None:
     """Return an error that names the environment variables of the library that failed, if any."""
-    trace, libraries = error.__traceback__, []
-    while trace is not None:
-        libraries.append(str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0])
-        trace = trace.tb_next
-    while libraries and (library := libraries.pop()) != __name__.partition(".")[0]:
-        if library in sys.stdlib_module_names:
-            continue
+    import traceback  # late, to keep --help fast
+
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if library in _OWN_PACKAGES:
+            return None
         begins = library.upper(), f"PY{library.upper()}"
         names = [each for each in os.environ if each.startswith(begins) and each not in _CHOSEN]
-        if names:
+        if names and library not in sys.stdlib_module_names:
             reason = str(error).partition("\n")[0]
-            return SettingsError(
-                f"{library} failed ({reason}); it reads the environment: {', '.join(names)}",
-                remedy="unset or correct the variable",
-            )
+            problem = f"{library} failed ({reason}); it reads the environment: {', '.join(names)}"
+            return SettingsError(problem, remedy="unset or correct the variable")
     return None
 
 

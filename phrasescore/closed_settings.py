@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
-import os
+import re
 import types
 import typing
 from collections.abc import Mapping
@@ -17,6 +17,8 @@ from phrasescore.errors import InputError, SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
 _TOO_LARGE = 10**300
+# no file name has these: a zero byte, and surrogates that do not stand for a byte
+_IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 _SHOWN = 80  # maximum number of characters of a name or a value in an error
 
 
@@ -195,11 +197,7 @@ def check_path(name: str, path: Any) -> None:
         InputError: No file can have this name.
     """
     check_type(name, path, str | Path, "a path")
-    try:
-        is_possible = b"\0" not in os.fsencode(path)
-    except UnicodeEncodeError:
-        is_possible = False
-    if not is_possible:
+    if _IMPOSSIBLE.search(str(path)):
         raise InputError(f"{name}: a path with a zero byte or a surrogate code point")
 
 

@@ -38,7 +38,7 @@ class _Watch(event.Listener):
     """Counts the functions that this process compiles; tells the user once if that takes long."""
 
     def __init__(self) -> None:
-        self.functions, self.seconds = 0, 0.0
+        self.seconds = 0.0
         self._since, self.depth, self._said = 0.0, 0, False
 
     def on_start(self, _event: Any) -> None:
@@ -52,7 +52,6 @@ class _Watch(event.Listener):
     def on_end(self, _event: Any) -> None:
         """Count a compiled function."""
         self.depth -= 1
-        self.functions += 1
         if not self.depth:
             self.seconds += time.monotonic() - self._since
 
@@ -146,8 +145,3 @@ def _loads_code() -> bool:
 def compiling_seconds() -> float:
     """Return the seconds that this process has compiled; loading from the cache does not count."""
     return _watch.seconds
-
-
-def compiled_functions() -> int:
-    """Return how many functions this process has compiled, not loaded from the cache."""
-    return _watch.functions

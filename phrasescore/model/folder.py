@@ -393,11 +393,8 @@ def refuse_foreign(folder: Path) -> None:
     """
     if os.path.lexists(backup_of(folder)):
         raise _not_a_model(backup_of(folder))
-    if os.path.lexists(folder):
-        _refuse_foreign_files(folder)
-
-
-def _refuse_foreign_files(folder: Path) -> None:
+    if not os.path.lexists(folder):
+        return
     if folder.is_symlink() or not is_model_folder(folder):
         raise _not_a_model(folder)
     if others := _foreign_files(folder):
@@ -418,20 +415,9 @@ def _not_a_model(folder: Path) -> SettingsError:
 def _replace(part: Path, folder: Path) -> None:
     """Rename a complete new folder to its final name, replacing an old model."""
     if os.path.lexists(folder):
+        # if a foreign file has appeared in the meantime, the backup stays
         folder.rename(backup_of(folder))
-        try:
-            # a foreign file that appeared in the meantime was moved too and must be moved back
-            _refuse_foreign_files(backup_of(folder))
-        except SettingsError as error:
-            backup_of(folder).rename(folder)
-            error.path = folder
-            raise
-    try:
-        part.rename(folder)
-    except OSError:
-        if os.path.lexists(folder):
-            raise _not_a_model(folder) from None
-        raise
+    part.rename(folder)
 
 
 def _foreign_files(folder: Path) -> list[str]:

@@ -152,11 +152,7 @@ def read_whole(path: str | Path) -> bytes:
 
 
 def _too_large(what: str, path: str | Path) -> InputError:
-    return InputError(
-        f"{what} of over {_MAX_BYTES:,} bytes",
-        path=path,
-        remedy="check that this is the right file",
-    )
+    return InputError(f"{what} of over 16 MiB", path=path, remedy="check that the file is right")
 
 
 def line_end_notes(texts: Iterable[tuple[Any, Sequence[str | bytes]]]) -> Iterator[str]:

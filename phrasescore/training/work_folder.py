@@ -185,14 +185,7 @@ def remove_work(work: Path) -> None:
     if not work.exists():
         return
     with scratch_folder(work) as scratch:
-        gone = work.rename(scratch / work.name)
-        try:
-            # a foreign file that appeared in the meantime was moved too and must be moved back
-            known_settings(gone)
-        except ResumeError as error:
-            gone.rename(work)
-            error.path = work
-            raise
+        work.rename(scratch / work.name)
 
 
 def _foreign(work: Path, why: str) -> ResumeError:

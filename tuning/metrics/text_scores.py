@@ -265,9 +265,8 @@ class ReferenceTexts:
         rows = zip(lines, *map(self._cased, self.lines), strict=True)
         long = np.array([wants_ter and is_long_for_ter(line, each) for line, *each in rows])
         if long.any():
-            notes.append(
-                f"{path}: {counted(int(long.sum()), 'line')} too long for the shifts of TER"
-            )
+            said = counted(int(long.sum()), "long line")
+            notes.append(f"{path}: TER leaves out shifts in {said}")
         return ScoredText(Path(path), statistics.astype(np.int64), long, tuple(notes))
 
     def _cased(self, lines: list[str]) -> list[str]:

@@ -108,7 +108,7 @@ def read_header(sections: Sections) -> KenlmHeader:
     parameters = sections.take(np.uint8, _PARAMETERS.size, "its header").tobytes()
     order, multiplier, kind, has_words, search_version = _PARAMETERS.unpack(parameters)
     if kind == REST_PROBING:
-        raise only_moses("it has rest costs", "build it again without -r")
+        raise only_moses("the binary has rest costs")
     if _SEARCH_VERSIONS.get(kind) != search_version:
         raise LanguageModelError(
             f"a KenLM binary of type {kind}, version {search_version}, which is not known",
@@ -123,14 +123,9 @@ def read_header(sections: Sections) -> KenlmHeader:
     return KenlmHeader(kind, multiplier, tuple(map(int, counts)))
 
 
-def only_moses(why: str, remedy: str) -> LanguageModelError:
+def only_moses(why: str) -> LanguageModelError:
     """Return the error of a binary that KenLM reads, and so real Moses, but not this program."""
-    return LanguageModelError(f"{why}, so only real Moses reads this model", remedy=remedy)
-
-
-def repeated(ngram: str) -> LanguageModelError:
-    """Return the error of an n-gram that is listed twice."""
-    return only_moses(f"it lists {ngram} twice", "remove one of the two lines, and build it again")
+    return LanguageModelError(f"{why}, so only real Moses reads it", remedy="name the ARPA file")
 
 
 def damaged(problem: str) -> LanguageModelError:
@@ -204,7 +199,8 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
     if unfit < ends.size:
         start = ends[unfit - 1] + 1 if unfit else 0
         if hashes[unfit] in hashes[1:unfit]:
-            raise repeated(f"the word {shown(text[start : ends[unfit]].tobytes())}")
+            word = shown(text[start : ends[unfit]].tobytes())
+            raise only_moses(f"the binary lists the word {word} twice")
         raise LanguageModelError(
             f"the word {shown(text[start : ends[unfit]].tobytes())} at the end of the file is not "
             "the one that the model was built with",

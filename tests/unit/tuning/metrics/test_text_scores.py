@@ -149,7 +149,7 @@ def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     result = evaluate([found], [wanted])
     text = result.to_json()["results"][0]
     assert text["ter"] is None and text["chrf"] > 0.5
-    assert result.notes == (f"{found}: 1 line too long for the shifts of TER",)
+    assert result.notes == (f"{found}: TER leaves out shifts in 1 long line",)
     assert " –" in result.to_text()
     statistics = ReferenceTexts([wanted, wanted]).score(found).statistics[:, columns_of("ter")]
     assert statistics.tolist() == [[2 * 1000, 2 * 1000], [2 * 1, 2 * 2]]
