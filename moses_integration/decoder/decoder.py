@@ -149,7 +149,6 @@ class Decoder:
         for _, problem in section_problems(ini):  # short names; anything else was refused
             _log.warning("%s", problem)
         if table_limit is not None:
-            check_whole_number("table_limit", table_limit, 0, 10**6)
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
         values = {**features.layout.read_weights(ini), **(weights or {})}

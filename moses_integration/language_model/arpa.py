@@ -55,7 +55,7 @@ _MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
-_KENLM_COUNT = re.compile(rb"ngram [ \t]*[0-9]+=")
+_LOOSE_HEADER = re.compile(rb"\\.*[ \t]|ngram(?! [ \t]*[0-9]+=).*")  # KenLM refuses these
 
 
 def shown(text: bytes) -> str:
@@ -182,12 +182,10 @@ class ArpaFile:
         words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
             vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
-        loose_line: The 1-based line number of the first line whose layout KenLM refuses.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = _Lines(stream)
-        self.loose_line: int | None = None
         self.words = WordTable([b"<unk>"])
         self.has_unknown = False
         self.counts = self._read_header()
@@ -221,6 +219,11 @@ class ArpaFile:
             raise self._lines.error(f"{shown(line)} follows after \\end\\")
 
     @property
+    def loose_line(self) -> int | None:
+        """The 1-based line number of the first line read whose layout KenLM refuses."""
+        return self._lines.loose
+
+    @property
     def unknown_is_context(self) -> bool:
         """Whether states keep ``<unk>``: as in KenLM, only if the file does not list it."""
         return not self.has_unknown and len(self.counts) > 1
@@ -231,7 +234,6 @@ class ArpaFile:
             line = self._lines.next_filled()
         if line is None:
             raise LanguageModelError("the file is empty, where an ARPA model was expected")
-        self._check_layout(self._lines.ends_in_blank)
         if line != b"\\data\\":
             raise self._lines.error(
                 f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",
@@ -240,7 +242,6 @@ class ArpaFile:
         counts: list[int] = []
         while (line := self._lines.next()) is not None and line:
             match = _COUNT_LINE.fullmatch(line)
-            self._check_layout(_KENLM_COUNT.match(line) is None)
             if match is None or int(match[1]) != len(counts) + 1:
                 raise self._lines.error(
                     f"expected 'ngram {len(counts) + 1}=COUNT', found {shown(line)}"
@@ -257,15 +258,10 @@ class ArpaFile:
 
     def _expect(self, header: str) -> None:
         line = self._lines.next_filled()
-        self._check_layout(self._lines.ends_in_blank)
         if line is None:
             raise self._lines.error(f"the file ends before {header}", CUT_OFF)
         if line != header.encode():
             raise self._lines.error(f"expected {header}, found {shown(line)}")
-
-    def _check_layout(self, is_loose: bool) -> None:
-        if is_loose and self.loose_line is None:
-            self.loose_line = self._lines.number
 
     def _read_section(self, order: int) -> Iterator[NGrams]:
         ended = False
@@ -281,8 +277,8 @@ class ArpaFile:
             longest = 1 < order == len(self.counts)
             at, used, bad, loose = parse_ngrams(block, self.words.arrays, rows, longest)
             self._lines.skip(at, used)
-            if loose >= 0 and self.loose_line is None:
-                self.loose_line = first_line + loose
+            if loose >= 0 and self._lines.loose is None:
+                self._lines.loose = first_line + loose
             if bad >= 0:
                 raise self._bad_line(order)
             # the section ends at the next header, or the end of the file
@@ -318,10 +314,10 @@ class _Lines:
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
         at_border: Whether all lines of the current block were returned.
-        ends_in_blank: Whether a space or a tab ends the last line returned.
+        loose: The 1-based line number of the first line read whose layout KenLM refuses.
     """
 
-    ends_in_blank = False
+    loose: int | None = None
 
     def __init__(self, stream: BinaryIO) -> None:
         self._blocks = line_blocks(stream, _BLOCK)
@@ -365,7 +361,8 @@ class _Lines:
         size = find_byte(block, 0, block.size, LINE_FEED) + 1
         self.skip(size, 1)
         line = block[:size].tobytes().rstrip(b"\r\n")
-        self.ends_in_blank = line.endswith((b" ", b"\t"))
+        if self.loose is None and _LOOSE_HEADER.fullmatch(line):
+            self.loose = self.number
         return line.rstrip(b" \t\r")
 
     def next_filled(self) -> bytes | None:

@@ -8,7 +8,6 @@ outputs can be written is also checked before the work begins.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import stat
@@ -89,7 +88,7 @@ class PathName(click.Path):
         """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: The path is too long, or the current folder does not exist.
+            InputError: The current folder does not exist.
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -190,11 +189,6 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
-    try:
-        Path(text).lstat()
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise refusal(error, text) from None
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:

@@ -31,7 +31,8 @@ _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # no slash, backslash or control character
-_MAX_NAME = 255  # maximum number of bytes of a file name, on all usual file systems
+# Maximum number of bytes of a file name: usual file systems allow 255, and hidden names are longer.
+_MAX_NAME = 230
 
 
 @contextlib.contextmanager

@@ -101,10 +101,7 @@ def perplexity(ln_p: float, tokens: int) -> float:
     """Return exp(-ln p / tokens), or ``nan`` if there are no tokens."""
     if not tokens:
         return math.nan
-    try:
-        return math.exp(-ln_p / tokens)
-    except OverflowError:
-        return math.inf
+    return math.exp(-ln_p / tokens) if -ln_p < 709 * tokens else math.inf
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,7 @@ def load_checkpoint(
         ResumeError: The file is missing, damaged or not a checkpoint.
     """
     with another_refused(path), open_regular(path) as stream:
-        with zipfile.ZipFile(stream) as records:
-            unpacked = sum(each.file_size for each in records.infolist())
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(stream).infolist())
         if unpacked > stream.seek(0, os.SEEK_END):
             raise ValueError("its records are compressed")
         stream.seek(0)

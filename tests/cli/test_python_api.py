@@ -405,7 +405,6 @@ def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path
         ({"settings": 1}, TypeError, "settings: expected SearchSettings, got int"),
         ({"weights": {"LM0": ["x"]}}, InputError, "a weight of LM0 is not a number"),
         ({"weights": {"LM0": [10**400]}}, InputError, "a weight of LM0 is not a number"),
-        ({"table_limit": "3"}, TypeError, "table_limit: expected a whole number"),
         ({"cache": "a\0"}, InputError, "cache: a path with a zero byte"),
     ],
 )

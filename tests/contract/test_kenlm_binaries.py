@@ -147,7 +147,7 @@ def test_repeated_lines(
     text = TRIGRAMS.replace(f"ngram {order}={count}", f"ngram {order}={count + 1}")
     path = tmp_path / "twice.arpa"
     path.write_text(text.replace(f"\n\\{order + 1}-grams", f"{line}\n\\{order + 1}-grams"))
-    with pytest.raises(LanguageModelError, match=f"lists {what} twice, so only real Moses reads it"):
+    with pytest.raises(LanguageModelError, match=f"lists {what} twice, so only real Moses"):
         read_language_model(binary(path, [kind]))
 
 

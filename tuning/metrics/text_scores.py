@@ -146,14 +146,14 @@ class LineStatistics:
     def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:
         """Return edits and reference words, both times the number of references."""
         words = [reference.split() for reference in references]
-        if is_long_for_ter(text, references):
+        if is_long_for_ter(text, *references):
             edits = min(Levenshtein.distance(text.split(), each) for each in words)
         else:
             edits = int(self._sacrebleu["ter"]._compute_segment_statistics(text, prepared)[0])
         return edits * len(words), sum(map(len, words))
 
 
-def is_long_for_ter(text: str, references: Sequence[str]) -> bool:
+def is_long_for_ter(text: str, *references: str) -> bool:
     """Tell whether TER of a line would take too long."""
     words, *others = (1 + each.strip(" ").count(" ") for each in (text, *references))
     return words * max(others) > _MAX_FOR_TER
@@ -261,9 +261,8 @@ class ReferenceTexts:
             np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
         )
         notes = self._notes(lines, Path(path))
-        wants_ter = "ter" in self.scoring.metrics
-        rows = zip(lines, *map(self._cased, self.lines), strict=True)
-        long = np.array([wants_ter and is_long_for_ter(line, each) for line, *each in rows])
+        long = np.array([is_long_for_ter(*row) for row in zip(lines, *self.lines, strict=True)])
+        long &= "ter" in self.scoring.metrics
         if long.any():
             said = counted(int(long.sum()), "long line")
             notes.append(f"{path}: TER leaves out shifts in {said}")
