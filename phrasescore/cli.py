@@ -44,7 +44,6 @@ _UNUSED_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-_OWN_PACKAGES = ("phrasescore", "moses_integration", "tuning")
 # environment variables that `phrasescore.compiling.cache` checks or sets
 _CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
@@ -214,7 +213,7 @@ def _misled(error: Exception) -> SettingsError | None:
 
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         library = str(frame.f_globals.get("__name__")).partition(".")[0]
-        if library in _OWN_PACKAGES:
+        if library in dict(COMMANDS.values()):  # one of our packages
             return None
         begins = library.upper(), f"PY{library.upper()}"
         names = [each for each in os.environ if each.startswith(begins) and each not in _CHOSEN]

@@ -194,9 +194,8 @@ def tune(
     if threads is not None:
         check_whole_number("threads", threads, 1, 256)
     several = [references] if isinstance(references, str | Path) else [*references]
-    paths = {"ini": ini, "source": source, "output": output}
-    for name, path in [*paths.items(), *(("references", each) for each in several)]:
-        check_path(name, path)
+    for path in (ini, source, output, *several):
+        check_path(f"{path!r:.80}", path)
     check_type("objective", objective, Mapping | None, "shares by metric")
     settings = TuningSettings(
         ini=str(ini),

@@ -243,11 +243,10 @@ def _is_within(written: _Named, read: _Named) -> bool:
 
     A new file may be in a folder of data, but not in a model folder, which has a list of its files.
     """
-    if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER:
+    if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER or read.found is None:
         return False
-    if written.path == STANDARD_STREAM or read.found is None:
-        return False
-    if written.found is None and not Path(read.path, "SHA256SUMS").exists():
+    matters = written.found is not None or Path(read.path, "SHA256SUMS").exists()
+    if written.path == STANDARD_STREAM or not matters:
         return False
     with contextlib.suppress(OSError):
         folder = Path(written.path).parent.resolve()

@@ -345,7 +345,7 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
     "a surrogate": (
         lambda _, __: tuning.tune("a", "\ud800", "c", "d"),
         InputError,
-        "source: a path with a zero byte or a surrogate",
+        "ud800': a path with a zero byte or a surrogate",
     ),
     "a text that no file can have": (
         lambda _, __: tuning.evaluate(Path("a\0"), ["a"]),

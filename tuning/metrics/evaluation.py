@@ -47,11 +47,10 @@ class TextScores:
         """Score part of a text: the sentences with the indices ``rows`` (K,)."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
-        scores: dict[str, float | None] = {
-            metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
-        }
-        if text.without_shifts[rows].any():
-            scores["ter"] = None
+        scores: dict[str, float | None] = dict.fromkeys(metrics)
+        for metric in metrics:
+            if metric != "ter" or not text.without_shifts[rows].any():
+                scores[metric] = float(metric_scores(metric, sums[columns_of(metric)]))
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
         return cls(
             path=text.path,

@@ -46,9 +46,7 @@ def points(score: float | None, *, sign: bool = False) -> str:
     >>> points(0.5935), points(0.0021, sign=True)
     ('59.35', '+0.21')
     """
-    if score is None:
-        return "–"
-    return f"{100 * score:+.2f}" if sign else f"{100 * score:.2f}"
+    return "–" if score is None else f"{100 * score:{'+' if sign else ''}.2f}"
 
 
 def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:

@@ -264,8 +264,7 @@ class ReferenceTexts:
         long = np.array([is_long_for_ter(*row) for row in zip(lines, *self.lines, strict=True)])
         long &= "ter" in self.scoring.metrics
         if long.any():
-            said = counted(int(long.sum()), "long line")
-            notes.append(f"{path}: TER leaves out shifts in {said}")
+            notes.append(f"{path}: TER leaves out shifts in {counted(long.sum(), 'long line')}")
         return ScoredText(Path(path), statistics.astype(np.int64), long, tuple(notes))
 
     def _cased(self, lines: list[str]) -> list[str]:
