@@ -13,12 +13,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.closed_settings import check_whole_number
+from phrasescore.closed_settings import check_path, check_type, check_whole_number
 from phrasescore.errors import InputError, ModelError
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.phrase_output import phrase_texts
@@ -62,13 +62,12 @@ def load(folder: str | Path, *, device: str = "auto") -> Model:
 
     Raises:
         ModelError: The model is incomplete, damaged, or from a newer version.
+        InputError: No folder can have this name.
         SettingsError: This machine does not have the device.
         TypeError: ``folder`` is not a path, or ``device`` is not a string.
     """
-    if not isinstance(folder, str | Path):
-        raise TypeError(f"folder: expected a path, got {_kind_of(folder)}")
-    if not isinstance(device, str):
-        raise TypeError(f"device: expected a name, got {_kind_of(device)}")
+    check_path("folder", folder)
+    check_type("device", device, str, "a name")
     try:
         return Model(folder, device)
     except OSError as error:
@@ -262,30 +261,22 @@ class Model:
 
 def _listed(texts: object) -> list[object]:
     if isinstance(texts, str | bytes) or not isinstance(texts, Iterable):
-        raise TypeError(f"expected a list, got {_kind_of(texts)}")
+        raise TypeError(f"expected a list, got {type(texts).__name__}")
     return list(texts)
 
 
 def _checked_pair(pair: object, name: str) -> tuple[bytes, bytes]:
     if isinstance(pair, str | bytes) or not isinstance(pair, Sequence) or len(pair) != 2:
-        raise TypeError(f"{name}: expected (source, target), two strings, got {_kind_of(pair)}")
+        raise TypeError(f"{name}: expected (source, target), two strings, got {pair!r:.80}")
     return _checked(pair[0], f"{name}[0]"), _checked(pair[1], f"{name}[1]")
 
 
-def _checked(text: object, name: str) -> bytes:
+def _checked(text: Any, name: str) -> bytes:
     """Return the bytes of a text; refuse a text that cannot be one line of a file."""
-    if not isinstance(text, str):
-        raise TypeError(f"{name}: expected a string, got {_kind_of(text)}")
+    check_type(name, text, str, "a string")
     if "\n" in text or "\0" in text:
         raise InputError(f"{name}: the text contains a line feed or a zero byte")
     try:
         return text.encode("utf-8", "surrogateescape").strip(b" \t")
     except UnicodeEncodeError:
         raise InputError(f"{name}: a surrogate code point, which is not a character") from None
-
-
-def _kind_of(value: object) -> str:
-    """Describe the type of a wrong argument, e.g. ``a tuple of 3`` or ``int``."""
-    if isinstance(value, list | tuple):
-        return f"a {type(value).__name__} of {len(value)}"
-    return type(value).__name__

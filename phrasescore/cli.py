@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore import __version__
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, SettingsError
 from phrasescore.runs import progress
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
@@ -43,6 +43,9 @@ _UNUSED_VARIABLES = (
     *("BOKEH_LOG_LEVEL", "JOBLIB_MULTIPROCESSING", "LOKY_MAX_CPU_COUNT", "MPLBACKEND"),
     "NUMBA_NUM_THREADS",
 )
+
+# environment variables that `phrasescore.compiling.cache` checks or sets
+_CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
 # name -> (the package whose folder ``commands`` has the command's module, the short help)
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -131,6 +134,7 @@ def main() -> None:
     # would take a tenth of the time of a short command.
     gc.set_threshold(_OBJECTS)
     _quieten_libraries()
+    os.umask(os.umask(0o077) & 0o077)  # let the program read the files that it creates
     try:
         _open_closed_streams()
         progress.escape_standard_streams()
@@ -200,7 +204,24 @@ def _known(error: Exception) -> PhrasescoreError | None:
         return error
     if isinstance(error, OSError):
         return refusal(error)
-    return out_of_memory(error)
+    return out_of_memory(error) or _misled(error)
+
+
+def _misled(error: Exception) -> SettingsError | None:
+    """Return an error that names the environment variables of the library that failed, if any."""
+    import traceback  # late, to keep --help fast
+
+    for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
+        library = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if library in dict(COMMANDS.values()):  # one of our packages
+            return None
+        begins = library.upper(), f"PY{library.upper()}"
+        names = [each for each in os.environ if each.startswith(begins) and each not in _CHOSEN]
+        if names and library not in sys.stdlib_module_names:
+            reason = str(error).partition("\n")[0]
+            problem = f"{library} failed ({reason}); it reads the environment: {', '.join(names)}"
+            return SettingsError(problem, remedy="unset or correct the variable")
+    return None
 
 
 def _is_interrupt(error: BaseException | None) -> bool:

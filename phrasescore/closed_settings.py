@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 import functools
 import operator
+import re
 import types
 import typing
 from collections.abc import Mapping
+from numbers import Real
+from pathlib import Path
 from typing import Any, TypeVar
 
-from phrasescore.errors import SettingsError, did_you_mean, visible
+from phrasescore.errors import InputError, SettingsError, did_you_mean, visible
 
 T = TypeVar("T")
 _TOO_LARGE = 10**300
+# no file name has these: a zero byte, and surrogates that do not stand for a byte
+_IMPOSSIBLE = re.compile("[\0\ud800-\udc7f\udd00-\udfff]")
 _SHOWN = 80  # maximum number of characters of a name or a value in an error
 
 
@@ -163,10 +168,37 @@ def check_whole_number(name: str, number: object, minimum: int, maximum: int) ->
         TypeError: The number is not a whole number.
         SettingsError: The number is out of bounds.
     """
-    if isinstance(number, bool) or not isinstance(number, int):
-        raise TypeError(f"{name}: expected a whole number, got {type(number).__name__}")
-    if not minimum <= number <= maximum:
-        raise SettingsError(f"{name} is {number}, but must be {minimum:,} to {maximum:,}")
+    check_number(name, number, minimum, maximum, int)
+
+
+def check_number(name: str, number: Any, low: float, high: float, kind: type = Real) -> None:
+    """Check a number like `check_whole_number`; by default it may be any real number."""
+    expected = "a number" if kind is Real else "a whole number"
+    check_type(name, None if isinstance(number, bool) else number, kind, expected)
+    if not low <= number <= high:
+        raise SettingsError(f"{name} is {_shown(number)}, but must be {low:,} to {high:,}")
+
+
+def check_type(name: str, value: object, kind: type | types.UnionType, expected: str) -> None:
+    """Check the type of an argument of a Python function.
+
+    Raises:
+        TypeError: The value has another type; the error says what was ``expected``.
+    """
+    if not isinstance(value, kind):
+        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
+
+
+def check_path(name: str, path: Any) -> None:
+    """Check a path that is an argument of a Python function.
+
+    Raises:
+        TypeError: The path is neither a string nor a ``Path``.
+        InputError: No file can have this name.
+    """
+    check_type(name, path, str | Path, "a path")
+    if _IMPOSSIBLE.search(str(path)):
+        raise InputError(f"{name}: a path with a zero byte or a surrogate code point")
 
 
 def _wrong(key: str, value: Any, where: str, expected: str) -> SettingsError:
@@ -178,5 +210,6 @@ def _named(key: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
+    # Python refuses to write integers of over 4,300 digits
+    text = "a huge number" if isinstance(value, int) and value >> 10_000 else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -17,8 +17,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.closed_settings import check_whole_number
+from phrasescore.closed_settings import check_number, check_path, check_type, check_whole_number
 from phrasescore.errors import CorpusError, SettingsError
+from phrasescore.table.text_blocks import MAX_SCORE
 from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
 from tuning.loop.outer_loop import tune as run_tuning
@@ -119,8 +120,8 @@ def compare(
         TypeError: A text or a list of scores has the wrong type, or ``trials`` or ``seed`` is not a
             whole number.
         CorpusError: The texts have different numbers of lines, or no lines.
-        SettingsError: A metric or tokenisation is unknown, ``trials`` or ``seed`` is out of bounds,
-            or a system is called ``baseline``.
+        SettingsError: A metric or tokenisation is unknown, a number is out of bounds, or a system
+            is called ``baseline``.
     """
     check_whole_number("trials", trials, 1, 10_000_000)
     check_whole_number("seed", seed, 0, 2**53)
@@ -181,8 +182,7 @@ def tune(
         All runs, the best run with its weights (``best_run``), and the tuned ini.
 
     Raises:
-        TypeError: ``nbest_size``, ``rounds``, ``runs``, ``seed`` or ``threads`` is not a whole
-            number.
+        TypeError: An argument has another type.
         PhrasescoreError: An input cannot be used, or the folder belongs to another run.
     """
     _check_choice("optimizer", optimizer, OPTIMIZERS)
@@ -192,7 +192,10 @@ def tune(
     check_whole_number("seed", seed, 0, 2**53)
     if threads is not None:
         check_whole_number("threads", threads, 1, 256)
-    several = [references] if isinstance(references, str | Path) else references
+    several = [references] if isinstance(references, str | Path) else [*references]
+    for path in (ini, source, output, *several):
+        check_path(f"{path!r:.80}", path)
+    check_type("objective", objective, Mapping | None, "shares by metric")
     settings = TuningSettings(
         ini=str(ini),
         source=str(source),
@@ -210,6 +213,7 @@ def tune(
 
 
 def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
+    check_type(name, given, str, "a name")
     if given not in choices:
         raise SettingsError(
             f"unknown {name} {given!r}", remedy=f"choose among {', '.join(choices)}"
@@ -218,7 +222,7 @@ def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
 
 def _known(metrics: MetricName | Sequence[MetricName]) -> tuple[MetricName, ...]:
     """Return metrics in their usual order."""
-    names = [metrics] if isinstance(metrics, str) else metrics
+    names = [metrics] if isinstance(metrics, str) else [*map(str, metrics)]
     if not names or set(names) - set(METRICS):
         raise SettingsError(
             f"unknown metrics {metrics!r}", remedy=f"give a list of {', '.join(METRICS)}"
@@ -237,6 +241,7 @@ def _texts(texts: object, name: str, kind: type = str) -> list[TextFile]:
 
 def _text(text: object, name: str, kind: type) -> TextFile:
     if isinstance(text, Path):
+        check_path(name, text)
         return text
     one, several = ("a string", "lines") if kind is str else ("a number", "numbers")
     if isinstance(text, str | bytes) or not isinstance(text, Sequence | np.ndarray):
@@ -244,8 +249,9 @@ def _text(text: object, name: str, kind: type) -> TextFile:
             f"{name}: expected a list of {several} or a pathlib.Path, got {type(text).__name__}"
         )
     for number, line in enumerate(text):
-        if not isinstance(line, kind):
-            raise TypeError(f"{name}[{number}]: expected {one}, got {type(line).__name__}")
+        check_type(f"{name}[{number}]", line, kind, one)
+        if kind is numbers.Real:
+            check_number(f"{name}[{number}]", line, -MAX_SCORE, MAX_SCORE)
         if isinstance(line, str) and "\n" in line:
             raise CorpusError(f"{name}[{number}]: the line contains a line feed")
         if isinstance(line, str) and _SURROGATE.search(line):

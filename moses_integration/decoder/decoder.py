@@ -65,7 +65,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.problems import section_problems
-from phrasescore.closed_settings import check_whole_number
+from phrasescore.closed_settings import check_path, check_type, check_whole_number
 from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
@@ -125,6 +125,7 @@ class Decoder:
     Raises:
         IniError: The ini contains something unknown or invalid.
         InputError: A phrase table is missing.
+        TypeError: An argument has another type.
         SettingsError: A setting is invalid, or the name or a weight of an own feature.
     """
 
@@ -139,7 +140,11 @@ class Decoder:
         own_features: Sequence[WeightedFeature] = (),
     ) -> None:
         if not isinstance(ini, MosesIni):
+            check_path("ini", ini)
             ini = MosesIni.read(ini)
+        check_type("settings", settings, SearchSettings | None, "SearchSettings")
+        if cache is not None:
+            check_path("cache", cache)
         features = FeatureSet.from_ini(ini)
         for _, problem in section_problems(ini):  # short names; anything else was refused
             _log.warning("%s", problem)
@@ -433,10 +438,9 @@ class _InputSearch(threading.local):
         return best_paths(records, complete, first, words, wanted, wanted.pops)
 
 
-def _words_of(sentence: object, number: int) -> tuple[bytes, ...]:
+def _words_of(sentence: str, number: int) -> tuple[bytes, ...]:
     """Return the words of a sentence; ``number`` is its index in the list, for errors."""
-    if not isinstance(sentence, str):
-        raise TypeError(f"sentences[{number}]: expected a string, got {type(sentence).__name__}")
+    check_type(f"sentences[{number}]", sentence, str, "a string")
     try:
         if "\n" in sentence:
             raise InputError("the sentence contains a line feed")

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
@@ -99,14 +100,13 @@ def flat_weights(
     Raises:
         IniError: The weights do not fit the features, or a weight is not finite or is too large.
     """
-    flat = layout.flatten(weights)
     for name, values in weights.items():
-        if not np.all(np.abs(np.asarray(values, np.float64)) <= _LARGEST_WEIGHT):
+        if not all(isinstance(each, Real) and abs(each) <= _LARGEST_WEIGHT for each in values):
             raise IniError(
                 f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
                 f"{_LARGEST_WEIGHT:,}"
             )
-    return flat
+    return layout.flatten(weights)
 
 
 class LanguageModels(NamedTuple):

@@ -1,4 +1,4 @@
-"""``python -m moses_integration.ems``: the EMS step that rescores the phrase table.
+"""``python -I -m moses_integration.ems``: the EMS step that rescores the phrase table.
 
 EMS runs the command in the setting ``custom-phrase-table-pruning`` of ``[TRAINING]``, and appends
 the two arguments IN and OUT. The command reads the table ``IN.gz`` and writes ``OUT.gz``, which all

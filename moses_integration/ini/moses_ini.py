@@ -25,7 +25,7 @@ from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
 from phrasescore.errors import IniError, did_you_mean
-from phrasescore.table.input_files import finite_number, open_input
+from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
 _BLANKS = " \t\r"
@@ -77,14 +77,11 @@ class MosesIni:
             IniError: A line violates the format; the error names the line.
         """
         path = ini_of(str(path))
-        with open_input(path) as stream:
-            return cls.parse(stream.read(), path)
+        return cls.parse(read_whole(path), path)
 
     @classmethod
     def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:
         """Parse the bytes of a file; ``path`` is its name in errors."""
-        if b"\0" in data:
-            raise IniError("binary data, where a moses.ini was expected", path=path)
         ini = cls(tuple(data.decode("utf-8", "surrogateescape").split("\n")), path)
         ini._check()
         return ini

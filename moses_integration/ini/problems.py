@@ -26,7 +26,7 @@ from phrasescore.table.input_files import whole_number
 
 # an error of one decoder concerns nobody who uses the other one
 Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
-# section -> the values with which Moses can translate plain text
+# section -> the values with which Moses can translate plain text; Moses takes words for 0
 _VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 5"}
 
 
@@ -93,7 +93,7 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
     for name, known in _VALUES.items():
         for number, value in ini.value_lines(name)[:1]:
-            if value.isdecimal() and value not in known.split():  # Moses takes words for 0
+            if value.isdecimal() and value not in known.split():
                 problem = f"[{name}] is {value}, with which Moses translates no plain text"
                 remedy = f"write one of {known}"
                 yield "moses error", ini.error(problem, line=number, remedy=remedy)
@@ -109,7 +109,8 @@ def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity
     if line.kind in PHRASE_TABLE_KINDS:
         place = line.options.get("path", "")
         read = set(line.options.get("input-factor", "").split(",")) - {""}
-        if missing := read - set(ini.values("input-factors") or "0"):
+        given = ini.values("input-factors") or ["0"]
+        if missing := read - {each if each.isdecimal() else "0" for each in given}:
             problem = f"{line.name} reads factor {min(missing)}, which [input-factors] lacks"
             remedy = "correct input-factor= or [input-factors]"
             yield "error", ini.error(problem, line=line.line, remedy=remedy)

@@ -55,6 +55,8 @@ _MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 
+_LOOSE_HEADER = re.compile(rb"\\.*[ \t]|ngram(?! [ \t]*[0-9]+=).*")  # KenLM refuses these
+
 
 def shown(text: bytes) -> str:
     """Quote the beginning of ``text``, with escapes for invisible characters."""
@@ -180,12 +182,10 @@ class ArpaFile:
         words: The vocabulary; id 0 is ``<unk>``, the other ids follow the order of the file. The
             vocabulary is complete after a block of order 2 was read.
         has_unknown: Whether the file lists ``<unk>``.
-        loose_line: The 1-based line number of the first n-gram read whose layout KenLM refuses.
     """
 
     def __init__(self, stream: BinaryIO) -> None:
         self._lines = _Lines(stream)
-        self.loose_line: int | None = None
         self.words = WordTable([b"<unk>"])
         self.has_unknown = False
         self.counts = self._read_header()
@@ -217,6 +217,11 @@ class ArpaFile:
         self._expect("\\end\\")
         if (line := self._lines.next_filled()) is not None:
             raise self._lines.error(f"{shown(line)} follows after \\end\\")
+
+    @property
+    def loose_line(self) -> int | None:
+        """The 1-based line number of the first line read whose layout KenLM refuses."""
+        return self._lines.loose
 
     @property
     def unknown_is_context(self) -> bool:
@@ -272,8 +277,8 @@ class ArpaFile:
             longest = 1 < order == len(self.counts)
             at, used, bad, loose = parse_ngrams(block, self.words.arrays, rows, longest)
             self._lines.skip(at, used)
-            if loose >= 0 and self.loose_line is None:
-                self.loose_line = first_line + loose
+            if loose >= 0 and self._lines.loose is None:
+                self._lines.loose = first_line + loose
             if bad >= 0:
                 raise self._bad_line(order)
             # the section ends at the next header, or the end of the file
@@ -309,7 +314,10 @@ class _Lines:
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
         at_border: Whether all lines of the current block were returned.
+        loose: The 1-based line number of the first line read whose layout KenLM refuses.
     """
+
+    loose: int | None = None
 
     def __init__(self, stream: BinaryIO) -> None:
         self._blocks = line_blocks(stream, _BLOCK)
@@ -352,7 +360,10 @@ class _Lines:
             return None
         size = find_byte(block, 0, block.size, LINE_FEED) + 1
         self.skip(size, 1)
-        return block[:size].tobytes().rstrip(b" \t\r\n")
+        line = block[:size].tobytes().rstrip(b"\r\n")
+        if self.loose is None and _LOOSE_HEADER.fullmatch(line):
+            self.loose = self.number
+        return line.rstrip(b" \t\r")
 
     def next_filled(self) -> bytes | None:
         """Return the next line that is not empty, or ``None`` at the end."""

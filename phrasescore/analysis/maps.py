@@ -11,6 +11,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ _MAX_CLUSTERS = 24
 _WORDS = 3  # number of words in a cluster's name
 _NO_CLUSTER = "#8a8f98"
 # The page may not connect to any machine. It may use eval, with which Bokeh runs the search box.
+# the ids of elements of the page, in which bokeh uses random numbers
+_RANDOM_ID = re.compile(r'(?:(?<= id=")|(?<="docid":"))[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}')
 _POLICY = """{% block preamble %}
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
 script-src 'unsafe-inline' 'unsafe-eval'; img-src data: blob:; font-src data:">
@@ -237,5 +240,7 @@ def write_map_page(
     search.js_on_change("value_input", CustomJS(args={"points": points}, code=_SEARCH))
     layout = column(search, plot, sizing_mode="stretch_both")
     page = file_html(layout, INLINE, title="Map of a model", template=_POLICY)
+    for number, random in enumerate(dict.fromkeys(_RANDOM_ID.findall(page))):
+        page = page.replace(random, f"map-{number}")
     write_atomically(path, page.encode("utf-8", "backslashreplace"))
     return clusters

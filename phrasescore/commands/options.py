@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -194,6 +195,7 @@ class Reordering(Options):
             SettingsError: Only one of the two tables is given, or the output is not a file.
             ResumeError: Another process is writing the new reordering table.
         """
+        from phrasescore.runs.final_names import hidden, own_file
         from phrasescore.runs.journal import keeps_work
         from phrasescore.runs.lock import held
 
@@ -212,10 +214,12 @@ class Reordering(Options):
                 remedy="name a file with -o",
             )
         if keeps_work(new):
-            # the table is written last, but a process that is already writing it must be noticed
-            # before the work begins
+            # the table is written last, but another process that writes it, or a link with the
+            # name of a work file, must be noticed before the work begins
             with held(new):
-                pass
+                for work in (hidden(new, "part"), hidden(new, "journal")):
+                    if os.path.lexists(work):
+                        own_file(work, os.O_APPEND).close()
         return old, new
 
 

@@ -8,7 +8,6 @@ outputs can be written is also checked before the work begins.
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import os
 import stat
@@ -89,7 +88,7 @@ class PathName(click.Path):
         """Check the path by itself and against the earlier paths of the call.
 
         Raises:
-            InputError: The path is too long, or the current folder does not exist.
+            InputError: The current folder does not exist.
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
@@ -190,11 +189,6 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
-    try:
-        Path(text).lstat()
-    except OSError as error:
-        if error.errno == errno.ENAMETOOLONG:
-            raise refusal(error, text) from None
 
 
 def _found(text: str, use: Use) -> os.stat_result | None:
@@ -245,10 +239,14 @@ def _is_same(one: _Named, other: _Named) -> bool:
 
 
 def _is_within(written: _Named, read: _Named) -> bool:
-    """Tell whether an output is a file that exists in a folder that is read, at any depth."""
-    if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER:
+    """Tell whether an output is a file in a folder that is read, at any depth.
+
+    A new file may be in a folder of data, but not in a model folder, which has a list of its files.
+    """
+    if written.use is not Use.WRITE or read.use is not Use.READ_FOLDER or read.found is None:
         return False
-    if written.path == STANDARD_STREAM or written.found is None or read.found is None:
+    matters = written.found is not None or Path(read.path, "SHA256SUMS").exists()
+    if written.path == STANDARD_STREAM or not matters:
         return False
     with contextlib.suppress(OSError):
         folder = Path(written.path).parent.resolve()

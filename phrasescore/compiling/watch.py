@@ -23,6 +23,7 @@ from numba.core import event
 
 from phrasescore.compiling import cache
 from phrasescore.runs import progress
+from phrasescore.runs.interruption import postponed_while
 
 _PATIENCE = 1.0  # total seconds of compiling before the message
 _MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
@@ -37,22 +38,21 @@ class _Watch(event.Listener):
     """Counts the functions that this process compiles; tells the user once if that takes long."""
 
     def __init__(self) -> None:
-        self.functions, self.seconds = 0, 0.0
-        self._since, self._depth, self._said = 0.0, 0, False
+        self.seconds = 0.0
+        self._since, self.depth, self._said = 0.0, 0, False
 
     def on_start(self, _event: Any) -> None:
         """Note that numba begins to compile a function."""
         _turns.begin_to_compile()
-        if not self._depth:
+        if not self.depth:
             self._since = time.monotonic()
-        self._depth += 1
+        self.depth += 1
         self.tell(self.seconds + time.monotonic() - self._since)
 
     def on_end(self, _event: Any) -> None:
         """Count a compiled function."""
-        self._depth -= 1
-        self.functions += 1
-        if not self._depth:
+        self.depth -= 1
+        if not self.depth:
             self.seconds += time.monotonic() - self._since
 
     def tell(self, seconds: float, other: bytes = b"") -> None:
@@ -77,7 +77,7 @@ class _Turns(event.Listener):
 
     def __init__(self) -> None:
         self._threads = threading.Lock()
-        self._depth = 0  # depth of nesting: compiling a function can start compiling another
+        self.depth = 0  # depth of nesting: compiling a function can start compiling another
         self._file = -1
         folder = cache.chosen_folder
         self._compiles = folder is not None and not any(folder.glob("*/*.nbi"))
@@ -85,9 +85,9 @@ class _Turns(event.Listener):
     def on_start(self, _event: Any) -> None:
         """Wait for other processes that compile, if this one compiles too."""
         with self._threads:
-            if not self._depth and self._compiles:
+            if not self.depth and self._compiles:
                 self._file = _locked()
-            self._depth += 1
+            self.depth += 1
 
     def begin_to_compile(self) -> None:
         """Wait for other processes that compile, if this is the first function to compile."""
@@ -99,8 +99,8 @@ class _Turns(event.Listener):
     def on_end(self, _event: Any) -> None:
         """Let the next process compile."""
         with self._threads:
-            self._depth -= 1
-            if not self._depth and self._file >= 0:
+            self.depth -= 1
+            if not self.depth and self._file >= 0:
                 os.close(self._file)
                 self._file = -1
 
@@ -134,13 +134,14 @@ def begin() -> None:
     """Begin to watch numba and to lock out other processes while this one compiles."""
     event.register("numba:compile", _watch)
     event.register("numba:compiler_lock", _turns)
+    postponed_while.append(_loads_code)
+
+
+def _loads_code() -> bool:
+    """Tell whether numba loads machine code now; compiling takes long, so signals may end it."""
+    return _turns.depth > 0 and not _watch.depth
 
 
 def compiling_seconds() -> float:
     """Return the seconds that this process has compiled; loading from the cache does not count."""
     return _watch.seconds
-
-
-def compiled_functions() -> int:
-    """Return how many functions this process has compiled, not loaded from the cache."""
-    return _watch.functions

@@ -40,7 +40,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
-from phrasescore.words.vocabulary import UNK, unknown_counts
+from phrasescore.words.vocabulary import UNK, Vocabulary, unknown_counts
 
 _NULL = b"NULL"
 _LINES_AT_ONCE = 1 << 16
@@ -371,13 +371,14 @@ def translate_text(
             its name ends in ``.gz``; ``-`` is standard output.
         translator: Translates the lines.
         asked: Everything else that determines the outputs' bytes, as JSON values.
-        longest: The maximum number of words of a sentence.
+        longest: The maximum number of words of a sentence, or of pieces if the model cuts words.
 
     Raises:
         InputError: The text cannot be read, or a sentence is too long.
         SettingsError: An output cannot be written.
         ModelError: A result of a model is not a number.
     """
+    vocabulary = translator.models.first.source_vocabulary
     texts = Texts(
         (path,),
         columns=1,
@@ -387,7 +388,7 @@ def translate_text(
     )
 
     def blocks(skip: int = 0) -> Iterator[TextBlock]:
-        return _short_enough(texts.blocks(skip=skip), longest)
+        return _short_enough(texts.blocks(skip=skip), longest, vocabulary)
 
     def work(
         block: TextBlock, before: TranslationCounts
@@ -410,15 +411,18 @@ def translate_text(
     return stream.write(output, beside=beside)
 
 
-def _short_enough(blocks: Iterator[TextBlock], longest: int) -> Iterator[TextBlock]:
-    """Yield the blocks; raise an error if a sentence has too many words."""
+def _short_enough(
+    blocks: Iterator[TextBlock], longest: int, vocabulary: Vocabulary
+) -> Iterator[TextBlock]:
+    """Yield the blocks; raise an error if a sentence has too many words, or pieces of words."""
     for block in blocks:
-        lengths = np.diff(block.tokens[0].offsets)
+        lengths = vocabulary.encode_spans(block.tokens[0]).lengths
         too_long = np.flatnonzero(lengths > longest)
         if len(too_long):
             row = int(too_long[0])
+            unit = "words" if vocabulary.byte_pairs is None else "pieces of words"
             raise CorpusError(
-                f"{int(lengths[row]):,} words, but a sentence may have at most {longest:,}",
+                f"{int(lengths[row]):,} {unit}, but a sentence may have at most {longest:,}",
                 path=block.path,
                 line=block.first_line + row,
                 remedy="write one sentence on each line, or raise --max-sentence-length",

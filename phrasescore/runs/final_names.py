@@ -31,8 +31,8 @@ _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files
 _PART = re.compile(r"\.(.+)\.[0-9a-f]{8}\.part")
 _NAME = re.compile(r"[^/\\\x00-\x1f\x7f-\x9f]+")  # no slash, backslash or control character
-_MAX_NAME = 255  # maximum number of bytes of a file name, on all usual file systems
-_MAX_STEM = 200  # maximum number of bytes of a name, before endings are added
+# Maximum number of bytes of a file name: usual file systems allow 255, and hidden names are longer.
+_MAX_NAME = 230
 
 
 @contextlib.contextmanager
@@ -221,22 +221,13 @@ def as_written(data: bytes, path: str | Path) -> bytes:
 
 
 def hidden(path: str | Path, ending: str) -> Path:
-    """Return a hidden name beside an output, with the given ending; long names are shortened.
+    """Return a hidden name beside an output, with the given ending.
 
     >>> hidden("out/table.gz", "journal").as_posix()
     'out/.table.gz.journal'
     """
     path = Path(path) if Path(path).name else Path(path).absolute()
-    return path.parent / f".{_shortened(path.name)}.{ending}"
-
-
-def _shortened(name: str) -> str:
-    encoded = os.fsencode(name)
-    if len(encoded) <= _MAX_STEM:
-        return name
-    import hashlib  # late, because it loads OpenSSL, which would slow --help down
-
-    return hashlib.sha256(encoded).hexdigest()[:32]
+    return path.parent / f".{path.name}.{ending}"
 
 
 def _new_part(path: Path) -> tuple[Path, BinaryIO]:
@@ -318,7 +309,7 @@ def remove_parts(path: Path) -> None:
     """Remove the parts and scratch folders that killed writers of an output have left."""
     with contextlib.suppress(OSError):
         for found in path.absolute().parent.iterdir():
-            if whole_name(found.name) == _shortened(path.absolute().name):
+            if whole_name(found.name) == path.absolute().name:
                 _remove_unlocked(found)
 
 

@@ -27,9 +27,12 @@ def _torch_is_loading() -> bool:
     return bool(getattr(spec, "_initializing", False))
 
 
+# Conditions under which an exception could crash the C++ code of a library.
+postponed_while: list[Callable[[], bool]] = [_torch_is_loading]
+
+
 def _interrupt(number: int, _frame: Any) -> None:
-    # While torch's C++ code initialises a module, an exception would abort the process. Try later.
-    if _torch_is_loading():
+    if any(condition() for condition in postponed_while):
         _interrupt_later()
         return
     raise KeyboardInterrupt

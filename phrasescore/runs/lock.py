@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from phrasescore.errors import InputError, ResumeError, SettingsError, visible
+from phrasescore.errors import InputError, ResumeError, visible
 from phrasescore.runs.file_kinds import only_regular_files, open_regular, try_lock
 from phrasescore.runs.final_names import hidden, own_file
-from phrasescore.runs.system_errors import is_full, unwritable
+from phrasescore.runs.system_errors import unwritable
 
 LOCK = ".lock"  # name of the lock file inside a locked folder
 _SHOWN = 100  # maximum number of characters of a lock file's text in a message
@@ -48,9 +48,6 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
             owner.mkdir(parents=True, exist_ok=True)
         stream = _taken(file)
     except OSError as error:
-        if inside and not is_full(error):
-            problem = f"cannot create this folder ({error.strerror})"
-            raise SettingsError(problem, path=owner, remedy="name another output") from None
         raise unwritable(error, owner) from None
     if stream is None:
         raise ResumeError(

@@ -101,10 +101,7 @@ def perplexity(ln_p: float, tokens: int) -> float:
     """Return exp(-ln p / tokens), or ``nan`` if there are no tokens."""
     if not tokens:
         return math.nan
-    try:
-        return math.exp(-ln_p / tokens)
-    except OverflowError:
-        return math.inf
+    return math.exp(-ln_p / tokens) if -ln_p < 709 * tokens else math.inf
 
 
 @dataclass(frozen=True)
@@ -141,11 +138,12 @@ class TextCounts:
     def figures(self) -> list[dict[str, int | float | None]]:
         """Return for each model the figures that ``--perplexity`` prints, with their names."""
         lines = {"lines": self.lines, "skipped": self.skipped}
+        found = [perplexity(each.ln_p, each.tokens) for each in self.models]
         return [
             lines
             | dataclasses.asdict(each)
-            | {"perplexity": perplexity(each.ln_p, each.tokens) if each.tokens else None}
-            for each in self.models
+            | {"perplexity": number if math.isfinite(number) else None}
+            for each, number in zip(self.models, found, strict=True)
         ]
 
 

@@ -31,6 +31,8 @@ from phrasescore.runs.system_errors import is_full, refusal
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20
+# Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
+_MAX_BYTES = 16 << 20
 _WHOLE = re.compile(rb"[0-9]{1,400}")
 _DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
@@ -48,7 +50,8 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
 
     Raises:
         InputError: The file does not exist, is a folder, is not readable, is not text, or is
-            truncated or damaged gzip. The error may also come while the ``with`` block reads.
+            truncated or damaged gzip, or a line has over 16 MiB. The error may also come while the
+            ``with`` block reads.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -100,7 +103,7 @@ class _InputReader(io.RawIOBase):
 
     def __init__(self, stream: io.BufferedIOBase, path: str | Path, *, is_text: bool) -> None:
         self._stream, self._path, self._is_text = stream, path, is_text
-        self._position = 0
+        self._position = self._line = 0
 
     def readable(self) -> bool:
         return True
@@ -114,6 +117,10 @@ class _InputReader(io.RawIOBase):
                 path=self._path,
                 remedy="give plain text or gzip in UTF-8; iconv -f UTF-16 -t UTF-8 converts it",
             )
+        end = data.rfind(b"\n")
+        self._line = len(data) - end - 1 if end >= 0 else self._line + len(data)
+        if self._line > _MAX_BYTES:
+            raise _too_large("a line", self._path)
         buffer[: len(data)] = data
         self._position += len(data)
         return len(data)
@@ -133,6 +140,19 @@ def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
     with open_input(path, is_text=is_text) as stream:
         for line in stream:
             yield line.removesuffix(b"\n")
+
+
+def read_whole(path: str | Path) -> bytes:
+    """Return the content of a file of settings, which has at most 16 MiB; see `open_input`."""
+    with open_input(path) as stream:
+        content = stream.read(_MAX_BYTES + 1)
+    if len(content) > _MAX_BYTES:
+        raise _too_large("a file", path)
+    return content
+
+
+def _too_large(what: str, path: str | Path) -> InputError:
+    return InputError(f"{what} of over 16 MiB", path=path, remedy="check that the file is right")
 
 
 def line_end_notes(texts: Iterable[tuple[Any, Sequence[str | bytes]]]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.phrase_table import BLANKS, SIDES, Side, scored_tokens
 
 BYTES_PER_BLOCK = 1 << 20
-_LARGEST = 1e9  # the maximum absolute value of a score; records of results have the same limit
+MAX_SCORE = 1e9  # the maximum absolute value of a score; records of results have the same limit
 
 # one line of each file, without line feeds; None after the end of a file
 Lines = tuple["bytes | None", ...]
@@ -237,7 +237,7 @@ def read_numbers(path: str | Path) -> NDArray[np.float64]:
     numbers = array("d")
     for line, text in enumerate(read_lines(path), 1):
         value = finite_number(text.strip(BLANKS))
-        if value is None or abs(value) > _LARGEST:
+        if value is None or abs(value) > MAX_SCORE:
             raise CorpusError(
                 f"{visible(text, 30)!r} is not a number from -1e9 to 1e9",
                 path=path,

@@ -17,6 +17,7 @@ import io
 import os
 import pickle
 import re
+import zipfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,6 +110,10 @@ def load_checkpoint(
         ResumeError: The file is missing, damaged or not a checkpoint.
     """
     with another_refused(path), open_regular(path) as stream:
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(stream).infolist())
+        if unpacked > stream.seek(0, os.SEEK_END):
+            raise ValueError("its records are compressed")
+        stream.seek(0)
         content = torch.load(stream, map_location="cpu", weights_only=True)
         state = from_mapping(TrainingState, content["state"], where="state")
         optimizer = content["optimizer"]
@@ -138,7 +143,7 @@ def another_refused(path: Path) -> Iterator[None]:
 
 _DAMAGES = (
     *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
-    *(InputError, SettingsError, pickle.UnpicklingError),
+    *(InputError, SettingsError, pickle.UnpicklingError, zipfile.BadZipFile),
 )
 
 

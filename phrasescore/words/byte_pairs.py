@@ -23,6 +23,8 @@ BYTE_PAIRS = "byte-pairs.txt"  # the name of the file beside vocabularies
 MARK = b"@@"
 _VERSION, _END = "#version: 0.2", "</w>"  # the first line, and the sign of a word's end
 _MAX_BYTES = 1 << 28
+# Longer words stay whole: the time for a word grows faster than its length.
+_MAX_LETTERS = 1000
 _SHOWN = 80  # maximum number of bytes of a line in an error
 
 
@@ -72,7 +74,7 @@ class BytePairs:
         lines = [
             f"{word} {count}"
             for word, count in words
-            if word.split() == [word] and _END not in word
+            if word.split() == [word] and _END not in word and len(word) <= _MAX_LETTERS
         ]
         if all(len(line.split(" ")[0]) < 2 for line in lines):
             raise CorpusError(
@@ -104,7 +106,7 @@ class BytePairs:
         write_atomically(path, _bytes(self.text))
 
     def cutter(self, known: Collection[bytes] = ()) -> Callable[[bytes], list[bytes]]:
-        """Return the function that cuts a word into pieces with marks.
+        """Return the function that cuts a word of at most 1,000 letters into pieces with marks.
 
         Args:
             known: If given, pieces outside this set are cut further, as far as the merges allow.
@@ -115,7 +117,13 @@ class BytePairs:
         _, apply = _library()
         vocabulary = {_text(piece) for piece in known}
         merges = apply(io.StringIO(self.text), separator=MARK.decode(), vocab=vocabulary)
-        return lambda word: [_bytes(piece) for piece in merges.segment_tokens([_text(word)])]
+
+        def cut(word: bytes) -> list[bytes]:
+            if len(text := _text(word)) > _MAX_LETTERS:
+                return [word]
+            return [_bytes(piece) for piece in merges.segment_tokens([text])]
+
+        return cut
 
 
 def joined(pieces: Sequence[bytes]) -> Iterator[bytes]:

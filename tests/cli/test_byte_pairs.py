@@ -10,7 +10,7 @@ import pytest
 
 import phrasescore
 from phrasescore.cli import cli
-from phrasescore.errors import ModelError, SettingsError
+from phrasescore.errors import CorpusError, ModelError, SettingsError
 from phrasescore.model.folder import load_model
 from phrasescore.words.byte_pairs import BytePairs
 from tests.support.random_models import save_random_model
@@ -91,6 +91,16 @@ def test_scores_of_words_are_sums_over_pieces(data: Path, tmp_path: Path) -> Non
     lines = (tmp_path / "list.new").read_text().splitlines()
     found = [float(line.split("AttentionModel0= ")[1].split()[0]) for line in lines]
     assert found == pytest.approx(totals, abs=1e-4)
+
+
+def test_the_limit_of_a_sentence_counts_pieces(data: Path, tmp_path: Path) -> None:
+    """A short line of very long words would take hours."""
+    words = [b"newest", b"lower" * 190]
+    (tmp_path / "long").write_bytes(b" ".join(words) + b"\n")
+    pieces = len(load_model(data / "model").source_vocabulary.encode(words))
+    given = "translate", "--model", data / "model", "-i", tmp_path / "long"
+    with pytest.raises(CorpusError, match=f"long:1: {pieces} pieces of words, but a sentence"):
+        run(*given, "--max-sentence-length", "2")
 
 
 def test_translations_and_alignments_are_in_words(data: Path, tmp_path: Path) -> None:

@@ -57,6 +57,21 @@ def pipe(place: Path, victim: Path) -> None:
     os.mkfifo(place)
 
 
+@pytest.mark.parametrize("ending", ["part", "journal"])
+def test_a_reordering_table_that_is_written_last(
+    ending: str, victim: Path, tmp_path: Path, phrasescore: Phrasescore
+) -> None:
+    """A planted link is found before the phrase table is written, and nothing is left."""
+    (tmp_path / "t").write_bytes(b"a ||| b ||| 0.5\n")
+    (tmp_path / "r").write_bytes(b"a ||| b ||| 0.5\n")
+    link_of_a_file(tmp_path / f".order.gz.{ending}", victim)
+    before = sorted(tmp_path.iterdir())
+    prune = "prune", "t", "--column", "1", "--top", "1", "-o", "new"
+    done = phrasescore(*prune, "--reordering", "r", "--reordering-output", "order.gz")
+    assert_refused(done, f".order.gz.{ending}")
+    assert sorted(tmp_path.iterdir()) == before and is_unharmed(victim)
+
+
 @pytest.mark.parametrize("plant", [link_of_a_file, second_name, pipe])
 def test_the_log_of_moses(
     phrasescore: Phrasescore,

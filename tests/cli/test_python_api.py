@@ -341,6 +341,52 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         InputError,
         r"translation\[1\]: a surrogate code point",
     ),
+    "a zero byte": (lambda _, __: package.load("a\0b"), InputError, "folder: a path with a zero"),
+    "a surrogate": (
+        lambda _, __: tuning.tune("a", "\ud800", "c", "d"),
+        InputError,
+        "ud800': a path with a zero byte or a surrogate",
+    ),
+    "a text that no file can have": (
+        lambda _, __: tuning.evaluate(Path("a\0"), ["a"]),
+        InputError,
+        "translation: a path",
+    ),
+    "an ini of a number": (
+        lambda _, __: moses_integration.Decoder(3),  # type: ignore[arg-type]
+        TypeError,
+        "ini: expected a path, got int",
+    ),
+    "an objective by name": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", objective="bleu"),  # type: ignore[arg-type]
+        TypeError,
+        "objective: expected shares by metric, got str",
+    ),
+    "a huge share": (
+        lambda _, __: tuning.tune("a", "b", "c", "d", objective={"bleu": 10**5000}),
+        SettingsError,
+        "the share of bleu is a huge number, but must be 0 to",
+    ),
+    "a huge score": (
+        lambda _, __: tuning.compare([1e308], {"b": [0.5]}, None),
+        SettingsError,
+        r"baseline\[0\] is 1e\+308",
+    ),
+    "metrics in a matrix": (
+        lambda _, __: tuning.evaluate(["a"], ["a"], metrics=np.array([["bleu", "ter"]])),  # type: ignore[arg-type]
+        SettingsError,
+        "unknown metrics",
+    ),
+    "an array of tokenisations": (
+        lambda _, __: tuning.evaluate(["a"], ["a"], tokenize=np.array(["13a", "none"])),  # type: ignore[arg-type]
+        TypeError,
+        "tokenize: expected a name, got ndarray",
+    ),
+    "an array of truths": (
+        lambda _, __: tuning.evaluate(["a"], ["a"], lowercase=np.zeros(2)),  # type: ignore[arg-type]
+        TypeError,
+        "lowercase: expected true or false",
+    ),
     "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
 
@@ -351,6 +397,27 @@ def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path
     call, error, said = WRONG[case]
     with pytest.raises(error, match=said):
         call(model, models)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        ({"settings": 1}, TypeError, "settings: expected SearchSettings, got int"),
+        ({"weights": {"LM0": ["x"]}}, InputError, "a weight of LM0 is not a number"),
+        ({"weights": {"LM0": [10**400]}}, InputError, "a weight of LM0 is not a number"),
+        ({"cache": "a\0"}, InputError, "cache: a path with a zero byte"),
+    ],
+)
+def test_wrong_arguments_of_the_decoder(
+    arguments: Any, error: type[Exception], said: str, system: Path
+) -> None:
+    with pytest.raises(error, match=said):
+        moses_integration.Decoder("system/moses.ini", **arguments)
+
+
+def test_metrics_may_be_an_array() -> None:
+    found = tuning.evaluate(["a"], ["a"], metrics=np.array(["bleu", "ter"]))  # type: ignore[arg-type]
+    assert found.scores["ter"] == 0.0
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,36 @@ def test_threads_of_numba(tmp_path: Path, value: str) -> None:
     assert (done.returncode, said(done.stderr)) == (0, b"")
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("NUMBA_DISABLE_JIT", "1"),
+        ("NUMBA_CACHE_LOCATOR_CLASSES", "x"),
+        ("TQDM_MININTERVAL", "x"),
+        ("TQDM_NCOLS", "x"),
+        ("TORCH_LOGS", "x"),
+    ],
+)
+def test_a_variable_that_a_library_cannot_read(tmp_path: Path, variable: str, value: str) -> None:
+    """The library fails at its import or at compiling; the error names the variable."""
+    write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
+    call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
+    if variable == "TORCH_LOGS":
+        call = "train", "table", "model", "--max-epochs", "0", "--hidden", "4"
+    done = run(tmp_path, *call, environment={variable: value})
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert f"it reads the environment: {variable}. Unset or".encode() in done.stderr
+
+
+def test_a_umask_that_hides_files_from_their_owner(tmp_path: Path) -> None:
+    """The program could not read its own parts, and would leave them."""
+    write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
+    call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
+    done = run(tmp_path, *call, preexec_fn=lambda: os.umask(0o777))
+    assert (done.returncode, (tmp_path / "new").stat().st_mode & 0o777) == (0, 0o600)
+    assert {path.name for path in tmp_path.iterdir()} == {"new", "table"}
+
+
 def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
     """If no temporary folder is writable, which a library needs at import, one sentence says so."""
     write_lines(tmp_path / "text", sentences(2))

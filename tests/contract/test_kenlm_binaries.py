@@ -13,9 +13,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from moses_integration.language_model.back_off import read_language_model
+from phrasescore.errors import LanguageModelError
 from tests.conftest import Phrasescore
 from tests.support.language_models import (
     LETTERS,
+    TRIGRAMS,
     AskedModel,
     assert_same_model,
     models,
@@ -126,6 +129,26 @@ def test_totals_of_query(
     ours = [sum(sentence_log10(model, words)) for words in sentences]
     # query sums in single precision and prints six digits
     assert ours == pytest.approx(totals, abs=1e-5, rel=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("kind", "order", "line", "what"),
+    [
+        ("probing", 1, "-2\tb\t-0.5\n", "the word 'b'"),
+        ("trie", 1, "-2\tb\t-0.5\n", "the word 'b'"),
+        ("trie", 2, "-2\ta b\t-0.5\n", "one of its 2-grams"),
+    ],
+)
+def test_repeated_lines(
+    tmp_path: Path, binary: Binary, kind: str, order: int, line: str, what: str
+) -> None:
+    """KenLM reads binaries that list a line twice; the error says that only Moses does."""
+    count = {1: 6, 2: 4}[order]
+    text = TRIGRAMS.replace(f"ngram {order}={count}", f"ngram {order}={count + 1}")
+    path = tmp_path / "twice.arpa"
+    path.write_text(text.replace(f"\n\\{order + 1}-grams", f"{line}\n\\{order + 1}-grams"))
+    with pytest.raises(LanguageModelError, match=f"lists {what} twice, so only real Moses"):
+        read_language_model(binary(path, [kind]))
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])

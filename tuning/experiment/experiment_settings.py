@@ -16,7 +16,7 @@ from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.model.kinds import KINDS, Kind, kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.runs.json_files import MAX_LEVELS
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import read_whole
 from phrasescore.words import Unknown
 from tuning.loop.tuning_settings import DecoderName, OptimizerName
 
@@ -334,8 +334,7 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
             other.
     """
     try:
-        with open_input(path) as stream:
-            content = stream.read().decode("utf-8-sig")
+        content = read_whole(path).decode("utf-8-sig")
         # for a dotted key, the parser takes time quadratic in the number of parts
         if any(line.partition("=")[0].count(".") > MAX_LEVELS for line in content.split("\n")):
             raise RecursionError

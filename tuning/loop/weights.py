@@ -16,7 +16,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni, parse_weights
 from phrasescore.errors import IniError, InputError, SettingsError, did_you_mean
 from phrasescore.runs.json_files import parse_json
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import read_whole
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import PoolArrays
 from tuning.optimizers.optimizer import Problem, Weights
@@ -187,8 +187,7 @@ def read_weights_file(path: str | Path) -> dict[str, tuple[float, ...]]:
     Raises:
         InputError: The file is not JSON of this form.
     """
-    with open_input(path) as stream:
-        return _parsed(stream.read(), path)
+    return _parsed(read_whole(path), path)
 
 
 def _parsed(data: bytes, path: str | Path) -> dict[str, tuple[float, ...]]:
@@ -229,8 +228,7 @@ def read_plan(path: str) -> WeightPlan:
     Raises:
         InputError: The file is none of these.
     """
-    with open_input(path) as stream:
-        data = stream.read()
+    data = read_whole(path)
     if path.endswith(".json") or data.lstrip().startswith(b"{"):
         return WeightPlan.from_weights(_parsed(data, path))
     if not _DENSE.match(data):

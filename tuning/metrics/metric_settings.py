@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from phrasescore.closed_settings import check_number, check_type
 from phrasescore.errors import SettingsError, did_you_mean
 
 MetricName = Literal["bleu", "chrf", "ter", "accuracy", "cer", "wer"]
@@ -34,6 +35,8 @@ class TextScoring:
     lowercase: bool = False
 
     def __post_init__(self) -> None:
+        check_type("tokenize", self.tokenize, str, "a name")
+        check_type("lowercase", self.lowercase, bool, "true or false")
         if self.tokenize not in TOKENIZERS:
             raise SettingsError(
                 f"there is no tokenisation {self.tokenize}",
@@ -81,7 +84,7 @@ class Objective:
         """Build a mixture from shares, scaled to sum to 1; without shares, it is BLEU alone.
 
         Raises:
-            SettingsError: A metric is unknown, a share is negative, or all are 0.
+            SettingsError: A metric is unknown, a share is negative or over 1e9, or all are 0.
 
         >>> Objective.from_shares({"bleu": 3, "chrf": 1})
         Objective(bleu=0.75, chrf=0.25, ter=0.0, accuracy=0.0, cer=0.0, wer=0.0)
@@ -92,8 +95,7 @@ class Objective:
                     f"unknown metric {name[:30]!r} in the objective{did_you_mean(name, METRICS)}",
                     remedy=f"choose among {', '.join(METRICS)}",
                 )
-            if not 0 <= share < float("inf"):
-                raise SettingsError(f"the share of {name} is {share}, expected 0 or more")
+            check_number(f"the share of {name}", share, 0, 10**9)
         if not shares:
             return cls()
         total = sum(shares.values())

@@ -40,13 +40,13 @@ class ScoreTable:
         return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
 
 
-def points(score: float, *, sign: bool = False) -> str:
+def points(score: float | None, *, sign: bool = False) -> str:
     """Format a fraction as scores are usually printed: times 100, with two decimals.
 
     >>> points(0.5935), points(0.0021, sign=True)
     ('59.35', '+0.21')
     """
-    return f"{100 * score:+.2f}" if sign else f"{100 * score:.2f}"
+    return "–" if score is None else f"{100 * score:{'+' if sign else ''}.2f}"
 
 
 def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:

@@ -46,7 +46,8 @@ class TextScores:
 
     Attributes:
         path: The file of the translation.
-        scores: The score in each metric, by the metric's name.
+        scores: The score in each metric, by the metric's name; ``None`` for TER if a line is too
+            long for it, which ``notes`` then say.
         precisions: The precisions of n-grams of one to four words.
         brevity_penalty: BLEU's brevity penalty; 1 if the translation is long enough.
         words: The number of words of the translation, as BLEU counts them.
@@ -56,7 +57,7 @@ class TextScores:
     """
 
     path: Path
-    scores: Mapping[str, float]
+    scores: Mapping[str, float | None]
     precisions: tuple[float, ...]
     brevity_penalty: float
     words: int
@@ -69,12 +70,14 @@ class TextScores:
         """Score part of a text: the sentences with the indices ``rows`` (K,)."""
         sums = text.statistics[rows].sum(0)
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
+        scores: dict[str, float | None] = dict.fromkeys(metrics)
+        for metric in metrics:
+            if metric != "ter" or not text.without_shifts[rows].any():
+                scores[metric] = float(metric_scores(metric, sums[columns_of(metric)]))
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
         return cls(
             path=text.path,
-            scores={
-                metric: float(metric_scores(metric, sums[columns_of(metric)])) for metric in metrics
-            },
+            scores=scores,
             precisions=tuple((matches / np.maximum(totals, 1)).tolist()),
             brevity_penalty=float(np.exp(log_brevity_penalty(words, wanted))) if words else 0.0,
             words=words,
@@ -191,9 +194,9 @@ class SystemComparison:
         """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
-    def _points(self, score: float, *, sign: bool = False) -> str:
+    def _points(self, score: float | None, *, sign: bool = False) -> str:
         """Format a score or difference, multiplied by 100 unless it is a segment score."""
-        if SEGMENTS in self.scores:
+        if score is not None and SEGMENTS in self.scores:
             return f"{score:{'+' if sign else ''}.4f}"
         return points(score, sign=sign)
 
@@ -209,8 +212,7 @@ class SystemComparison:
         return ScoreTable(header, rows)
 
     def _cells(self, system: ComparedSystem) -> list[str]:
-        deviation = "–" if system.deviation is None else self._points(system.deviation)
-        cells = [str(len(system.runs)), self._points(system.mean), deviation]
+        cells = [str(len(system.runs)), *map(self._points, (system.mean, system.deviation))]
         if (found := system.difference) is None:
             return [*cells, *["–"] * 4]
         gain, low, high = (
@@ -357,12 +359,7 @@ def compare_segment_scores(
 
 
 def _numbers_of(text: TextFile) -> NDArray[np.float64]:
-    if not isinstance(text, NamedLines):
-        return read_numbers(text)
-    scores = np.array(text.lines, np.float64)
-    if not np.isfinite(scores).all():
-        raise CorpusError("a score is not finite", path=Path(text))
-    return scores
+    return np.array(text.lines, np.float64) if isinstance(text, NamedLines) else read_numbers(text)
 
 
 def _must_be_comparable(systems: Mapping[str, Sequence[object]]) -> None:

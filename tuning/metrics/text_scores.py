@@ -14,6 +14,9 @@ translation of a sentence. The accuracy is the share of lines that equal a refer
 are the Levenshtein distance to the closest reference divided by that reference's length, in
 characters (spaces included) and in words. sacrebleu splits words at every Unicode space, Moses at
 U+0020 only, so other spaces are replaced before sacrebleu sees a text.
+
+sacrebleu's search for the shifts of TER takes seconds for a line of 250 words. Where a line and its
+reference are too long, edits without shifts stand for TER's edits, an upper bound.
 """
 
 from __future__ import annotations
@@ -54,6 +57,7 @@ LABELS = {
     "wer": "WER",
 }
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
+_MAX_FOR_TER = 200 * 200  # the words of a line times the words of a reference
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 
@@ -126,11 +130,11 @@ class LineStatistics:
                 for name, metric in self._sacrebleu.items()
             }
         for name, prepared in self._prepared[sentence].items():
-            found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
             if name == "ter":
-                edits, words = found
-                found = [edits * len(references), round(words * len(references))]
-            row[_own_columns(name)] = found
+                row[_own_columns(name)] = self._ter(text, references, prepared)
+            else:
+                found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
+                row[_own_columns(name)] = found
         if "accuracy" in self._metrics:
             row[_own_columns("accuracy")] = text in references, 1
         if "cer" in self._metrics:
@@ -138,6 +142,21 @@ class LineStatistics:
         if "wer" in self._metrics:
             row[_own_columns("wer")] = _closest(text.split(), [each.split() for each in references])
         return row
+
+    def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:
+        """Return edits and reference words, both times the number of references."""
+        words = [reference.split() for reference in references]
+        if is_long_for_ter(text, *references):
+            edits = min(Levenshtein.distance(text.split(), each) for each in words)
+        else:
+            edits = int(self._sacrebleu["ter"]._compute_segment_statistics(text, prepared)[0])
+        return edits * len(words), sum(map(len, words))
+
+
+def is_long_for_ter(text: str, *references: str) -> bool:
+    """Tell whether TER of a line would take too long."""
+    words, *others = (1 + each.strip(" ").count(" ") for each in (text, *references))
+    return words * max(others) > _MAX_FOR_TER
 
 
 def _own_columns(metric: MetricName) -> slice:
@@ -177,11 +196,13 @@ class ScoredText:
         path: The file, or the name of lines in memory.
         statistics: (S, K) the statistics of each sentence. If BLEU is the only metric, these are
             BLEU's columns alone; otherwise columns of unused metrics are 0.
+        without_shifts: (S,) whether TER's shifts are left out, because the line is too long.
         notes: Warnings for the user.
     """
 
     path: Path
     statistics: NDArray[np.int64]
+    without_shifts: NDArray[np.bool_]
     notes: tuple[str, ...] = field(default=())
 
 
@@ -239,8 +260,12 @@ class ReferenceTexts:
         statistics = self._statistics.score(
             np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
         )
-        notes = tuple(self._notes(lines, Path(path)))
-        return ScoredText(Path(path), statistics.astype(np.int64), notes)
+        notes = self._notes(lines, Path(path))
+        long = np.array([is_long_for_ter(*row) for row in zip(lines, *self.lines, strict=True)])
+        long &= "ter" in self.scoring.metrics
+        if long.any():
+            notes.append(f"{path}: TER leaves out shifts in {counted(long.sum(), 'long line')}")
+        return ScoredText(Path(path), statistics.astype(np.int64), long, tuple(notes))
 
     def _cased(self, lines: list[str]) -> list[str]:
         return [line.lower() for line in lines] if self.scoring.lowercase else lines

@@ -24,7 +24,7 @@ from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import WordArrays, WordTable, intern_word
 
 VERSION = 5
-PROBING, _, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
+PROBING, REST_PROBING, TRIE, QUANTISED_TRIE, ARRAY_TRIE, QUANTISED_ARRAY_TRIE = range(6)
 _MAGIC = KENLM_BINARY_MAGIC + b" format version %d\n" % VERSION
 # the magic, padded with at least two zero bytes to a multiple of 8; the floats 0.0, 1.0 and -0.5;
 # three 32-bit integers: 1, the maximum, and 0 as padding; the 64-bit integer 1
@@ -107,6 +107,8 @@ def read_header(sections: Sections) -> KenlmHeader:
     sections.at = len(_SANITY)
     parameters = sections.take(np.uint8, _PARAMETERS.size, "its header").tobytes()
     order, multiplier, kind, has_words, search_version = _PARAMETERS.unpack(parameters)
+    if kind == REST_PROBING:
+        raise only_moses("the binary has rest costs")
     if _SEARCH_VERSIONS.get(kind) != search_version:
         raise LanguageModelError(
             f"a KenLM binary of type {kind}, version {search_version}, which is not known",
@@ -119,6 +121,11 @@ def read_header(sections: Sections) -> KenlmHeader:
         raise damaged(f"its header says order {order}, multiplier {multiplier:g}")
     sections.at = (sections.at + 7) // 8 * 8
     return KenlmHeader(kind, multiplier, tuple(map(int, counts)))
+
+
+def only_moses(why: str) -> LanguageModelError:
+    """Return the error of a binary that KenLM reads, and so real Moses, but not this program."""
+    return LanguageModelError(f"{why}, so only real Moses reads it", remedy="name the ARPA file")
 
 
 def damaged(problem: str) -> LanguageModelError:
@@ -191,6 +198,9 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
         unfit = int(_take_words(words.arrays, text, ends, hashes))
     if unfit < ends.size:
         start = ends[unfit - 1] + 1 if unfit else 0
+        if hashes[unfit] in hashes[1:unfit]:
+            word = shown(text[start : ends[unfit]].tobytes())
+            raise only_moses(f"the binary lists the word {word} twice")
         raise LanguageModelError(
             f"the word {shown(text[start : ends[unfit]].tobytes())} at the end of the file is not "
             "the one that the model was built with",

@@ -26,6 +26,7 @@ from moses_integration.language_model.kenlm.header import (
     KenlmHeader,
     Sections,
     damaged,
+    only_moses,
 )
 from phrasescore.compiled import compiled
 from phrasescore.errors import LanguageModelError
@@ -126,6 +127,8 @@ class TrieModel:
             words = np.concatenate(
                 [first[:, None], np.repeat(words, np.diff(children), axis=0)], axis=1
             )
+            if np.any(np.all(words[1:] == words[:-1], axis=1)):
+                raise only_moses(f"the binary lists one of its {order}-grams twice")
             log10, backoff = _weights(level)
             yield NGrams(words, log10, backoff)
             if level is not self._levels[-1]:

@@ -40,6 +40,7 @@ def test_a_sound_ini_has_no_problems() -> None:
     data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
     data += b"PhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
     assert found(data) == []
+    assert found(data + b"[input-factors]\nsurface\n") == []  # Moses takes a word for 0
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from moses_integration.language_model import arpa
-from moses_integration.language_model.arpa import parse_number
+from moses_integration.language_model.arpa import ArpaFile, parse_number
 from moses_integration.language_model.automaton import NGrams
 from moses_integration.language_model.back_off import open_ngrams
 from phrasescore.errors import InputError, LanguageModelError
@@ -105,6 +105,27 @@ def test_variants_read_alike(tmp_path: Path, variant: bytes) -> None:
         assert section.words.tolist() == other.words.tolist()
         assert section.log10.tolist() == other.log10.tolist()
         assert section.backoff.tolist() == other.backoff.tolist()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line"),
+    [
+        (b"ngram 1=", b"ngram  1= ", None),
+        (b"\\data\\", b"\\data\\ ", 1),
+        (b"ngram 1=", b"ngram 1 =", 2),
+        (b"1-grams:", b"1-grams:\t", 5),
+        (b"2-grams:", b"2-grams: ", 12),
+        (b"\\end\\", b"\\end\\ ", 17),
+    ],
+)
+def test_blanks_that_kenlm_refuses(
+    tmp_path: Path, old: bytes, new: bytes, line: int | None
+) -> None:
+    """Such headers are read, and the line is kept for doctor, because Moses will refuse it."""
+    path = write(tmp_path, BIGRAMS.replace(old, new))
+    with open_ngrams(path) as model:
+        assert isinstance(model, ArpaFile) and len(list(model.blocks())) == 2
+        assert model.loose_line == line
 
 
 def test_probability_0(tmp_path: Path) -> None:

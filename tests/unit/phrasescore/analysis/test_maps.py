@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from phrasescore.analysis.maps import find_clusters, lay_out, shown
+from phrasescore.analysis.maps import find_clusters, lay_out, shown, write_map_page
 from phrasescore.analysis.phrases import sample_phrases
 from phrasescore.errors import CorpusError, SettingsError
 from phrasescore.generation.phrase_output import phrase_texts
@@ -52,6 +53,14 @@ def test_each_phrase_is_drawn_alike(loaded: LoadedModel, tmp_path: Path) -> None
     assert 5 < drawn[b"w0 w3 w0"] < 40
     assert max(drawn.values()) < 45
     assert len(drawn) > 195
+
+
+def test_a_page_has_no_random_ids(tmp_path: Path) -> None:
+    """Equal data give equal bytes, although bokeh draws random ids."""
+    write_map_page(tmp_path / "map.html", "m", ["a", "b", "c"], np.eye(3, 2))
+    page = (tmp_path / "map.html").read_text("utf-8")
+    assert not re.search("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-", page)
+    assert page.count("map-0") == 2 and page.count("map-2") == 2
 
 
 def test_a_table_without_any(loaded: LoadedModel, tmp_path: Path) -> None:

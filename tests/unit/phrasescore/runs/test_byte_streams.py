@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import pytest
 
 from phrasescore.errors import InputError
 from phrasescore.runs.final_names import open_output, write_atomically
-from phrasescore.table.input_files import open_input, read_lines
+from phrasescore.table.input_files import open_input, read_lines, read_whole
 from tests.support.warm_process import PROJECT
 
 TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
@@ -29,6 +30,23 @@ def test_what_was_written_is_read(tmp_path: Path, name: str) -> None:
     write_atomically(path, TEXT)
     assert list(read_lines(path)) == TEXT.split(b"\n")
     assert (path.read_bytes()[:2] == b"\x1f\x8b") == (name == "table.gz")
+
+
+@pytest.mark.parametrize("read", [read_whole, lambda path: sum(1 for _ in read_lines(path))])
+def test_a_huge_line_in_a_small_file_is_refused(
+    tmp_path: Path, read: Callable[[Path], Any]
+) -> None:
+    """17 KB of gzip unpack to a line of 17 MB; two lines of half the size are read as lines."""
+    path = tmp_path / "numbers.gz"
+    path.write_bytes(gzip.compress(b"0" * 17_000_000, 1))
+    with pytest.raises(InputError, match="of over 16 MiB"):
+        read(path)
+    path.write_bytes(gzip.compress((b"0" * 8_500_000 + b"\n") * 2, 1))
+    if read is read_whole:
+        with pytest.raises(InputError, match="a file of over 16 MiB"):
+            read(path)
+    else:
+        assert read(path) == 2
 
 
 def test_the_same_content_is_the_same_bytes(tmp_path: Path) -> None:

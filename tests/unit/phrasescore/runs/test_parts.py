@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from phrasescore.errors import SettingsError
 from phrasescore.runs.final_names import (
-    hidden,
     open_output,
     remove_parts,
     scratch_folder,
@@ -58,11 +58,11 @@ def test_a_scratch_folder_that_another_process_removes(
     assert not list(tmp_path.iterdir())
 
 
-def test_a_name_as_long_as_a_file_system_takes_can_be_written(tmp_path: Path) -> None:
-    output = tmp_path / ("x" * 255)
-    write_atomically(output, b"whole")
-    assert output.read_bytes() == b"whole"
-    assert len(hidden(output, "journal").name) < 255
+def test_a_name_that_is_too_long_for_a_hidden_name(tmp_path: Path) -> None:
+    write_atomically(tmp_path / ("x" * 240), b"whole")
+    with pytest.raises(SettingsError, match="File name too long"):
+        write_atomically(tmp_path / ("x" * 241), b"whole")
+    assert [path.name for path in tmp_path.iterdir()] == ["x" * 240]
 
 
 def test_a_link_in_place_of_a_part_is_not_followed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Signals are held back while torch is being imported."""
+"""Signals are held back while torch is being imported, and while numba loads machine code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ import time
 from types import ModuleType, SimpleNamespace
 
 import pytest
+from numba.core.compiler_lock import global_compiler_lock
 
+import phrasescore.compiled  # noqa: F401 - watches numba
 from phrasescore.runs.interruption import signals_handled
 
 
@@ -23,5 +25,15 @@ def test_not_while_torch_is_being_read(monkeypatch: pytest.MonkeyPatch) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
         time.sleep(0.1)
         spec._initializing = False
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(10)
+
+
+def test_not_while_machine_code_is_loaded() -> None:
+    """An exception in the midst of LLVM's code can crash the process."""
+    with signals_handled():
+        with global_compiler_lock:
+            os.kill(os.getpid(), signal.SIGTERM)
+            time.sleep(0.1)
         with pytest.raises(KeyboardInterrupt):
             time.sleep(10)

@@ -190,6 +190,8 @@ def test_only_skipped_lines_and_none(loaded: LoadedModel, tmp_path: Path) -> Non
     report = score(Texts((tmp_path / "t",), skips=True), tmp_path / "out", loaded, words=False)
     assert (tmp_path / "out").read_bytes() == b"no tab\t\n" * 3
     assert report.counts.skipped == 3
+    improbable = TextCounts(models=(ModelCounts(ln_p=-1e6, tokens=10),))
+    assert improbable.figures()[0]["perplexity"] is None  # JSON has no infinity
     assert report.counts.figures()[0]["perplexity"] is None and math.isnan(perplexity(0.0, 0))
     (tmp_path / "t").write_bytes(b"")
     assert score(tmp_path / "t", tmp_path / "out", loaded).counts.lines == 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -194,6 +195,19 @@ def test_a_damaged_checkpoint(tmp_path: Path, content: bytes) -> None:
     save_checkpoint(path, TrainingState(), {"other": torch.zeros(1)})
     with pytest.raises(ResumeError, match="not a usable checkpoint"), another_refused(path):
         torch.nn.Linear(1, 1).load_state_dict(load_checkpoint(path)[1])
+
+
+def test_a_checkpoint_that_unpacks_to_more_than_its_size(tmp_path: Path) -> None:
+    """Checkpoints have uncompressed records; a compressed one could fill the memory."""
+    path = tmp_path / "checkpoint.pt"
+    save_checkpoint(path, TrainingState(), {"w": torch.zeros(100_000)}, torch.zeros(1))
+    assert load_checkpoint(path)[2] == torch.zeros(1)
+    with zipfile.ZipFile(path) as plain, zipfile.ZipFile(tmp_path / "new", "w") as packed:
+        for each in plain.infolist():
+            packed.writestr(each.filename, plain.read(each), zipfile.ZIP_DEFLATED)
+    (tmp_path / "new").rename(path)
+    with pytest.raises(ResumeError, match=r"not a usable checkpoint \(its records are compressed"):
+        load_checkpoint(path)
 
 
 def test_a_curve_that_a_kill_has_cut(tmp_path: Path) -> None:

@@ -94,6 +94,13 @@ def test_pieces_outside_the_vocabulary_are_cut_further(pairs: BytePairs) -> None
     assert Vocabulary(characters.words, pairs).encode([b"low"]) == [2, 3, 4]
 
 
+def test_a_word_of_a_million_letters_stays_whole(vocabulary: Vocabulary) -> None:
+    """Cutting or learning from it would take minutes; such a word is unknown."""
+    word = b"lower" * 200_000
+    assert vocabulary.encode([word, b"low"]) == [UNK_ID, *vocabulary.encode([b"low"])]
+    assert BytePairs.learn({**COUNTS, word: 9}, 10) == BytePairs.learn(COUNTS, 10)
+
+
 def test_merges_come_back_from_their_file(pairs: BytePairs, tmp_path: Path) -> None:
     pairs.write(tmp_path / "merges")
     assert BytePairs.read(tmp_path / "merges") == pairs

@@ -66,7 +66,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     """A file in place of a folder is a settings error with its name."""
     (tmp_path / "file").write_bytes(b"")
     with (
-        pytest.raises(SettingsError, match="cannot create this folder"),
+        pytest.raises(SettingsError, match="cannot write there"),
         WorkFolder(tmp_path / "file" / "run").opened({}),
     ):
         pass

@@ -9,6 +9,7 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tuning.metrics.evaluation import evaluate
 
 from phrasescore.errors import CorpusError, SettingsError
 from tests.support.plain_optimization import plain_score_of_sums
@@ -138,6 +139,20 @@ def test_cr_lf_in_references_is_noted(tmp_path: Path) -> None:
     notes = texts.score(write(tmp_path / "hyp", ["a b", "c d"])).notes
     assert len(notes) == 1
     assert "ref: lines end in CR LF" in notes[0]
+
+
+def test_long_lines_have_no_ter(tmp_path: Path) -> None:
+    """TER of long lines would take minutes: it is null, and a note says why; others have scores."""
+    words = [str(word) for word in range(1000)]
+    wanted = write(tmp_path / "ref", [" ".join(words), "a b"])
+    found = write(tmp_path / "hyp", [" ".join(words[::-1]), "a c"])
+    result = evaluate([found], [wanted])
+    text = result.to_json()["results"][0]
+    assert text["ter"] is None and text["chrf"] > 0.5
+    assert result.notes == (f"{found}: TER leaves out shifts in 1 long line",)
+    assert " –" in result.to_text()
+    statistics = ReferenceTexts([wanted, wanted]).score(found).statistics[:, columns_of("ter")]
+    assert statistics.tolist() == [[2 * 1000, 2 * 1000], [2 * 1, 2 * 2]]
 
 
 def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:

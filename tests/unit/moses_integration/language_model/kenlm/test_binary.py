@@ -137,7 +137,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
         (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
         (88, b"\xff", "the file ends within its header"),
         (92, bytes(4), "its header says order 3, multiplier 0"),
-        (96, b"\x01", "a KenLM binary of type 1, version "),
+        (96, b"\x01", "the binary has rest costs, so only real Moses reads it. Name the ARPA file"),
         (96, b"\x07", "a KenLM binary of type 7, version 0, which is not known"),
         (100, b"\x00", "a KenLM binary without the text of its words. Build it again"),
         (104, b"\x02", "a KenLM binary of type 0, version 2, which is not known"),
