@@ -60,7 +60,7 @@ class Run:
         dev: BLEU of the decoded dev set with the best weights, from 0 to 100.
         test: BLEU of the test set with these weights.
         length_ratio: The words of the test translations per word of the reference.
-        curve: BLEU of the dev set in each round.
+        curve: BLEU of the dev set in each round; of Moses, BLEU of the lists of all rounds.
         cpu: CPU seconds of tuning.
         tables: The digests of the phrase table, the reordering table and the language model.
         alignment: The word aligners, joined by ``+``, or ``mgiza``.
@@ -311,7 +311,9 @@ def table(runs: list[Run]) -> list[str]:
         scores = [one.dev for one in group]
         spread = f" ({min(scores):.2f} to {max(scores):.2f})" if len(group) > 1 else ""
         cells = [name, alignment, f"`{_COMMANDS[program]}`, {optimizer}", str(len(group))]
-        cells += [f"{group[0].curve[0]:.2f}", f"{statistics.mean(scores):.2f}{spread}"]
+        # mert-moses.pl reports scores over its lists, not of its first decoding
+        cells += [f"{group[0].curve[0]:.2f}" if program == "phrasescore" else "–"]
+        cells += [f"{statistics.mean(scores):.2f}{spread}"]
         cells += [f"{statistics.mean(one.test for one in group):.2f}"]
         cells += [f"{statistics.mean(len(one.curve) for one in group):.0f}"]
         cells += [f"{statistics.median(one.cpu for one in group):.0f}"]
