@@ -211,5 +211,5 @@ def _named(key: str) -> str:
 
 def _shown(value: Any) -> str:
     # Python refuses to write integers of over 4,300 digits
-    text = "a huge number" if isinstance(value, int) and value >> 10_000 else repr(value)
+    text = "a huge number" if isinstance(value, int) and abs(value) >> 10_000 else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."
