@@ -132,4 +132,6 @@ def test_the_command_does_the_same(
     recomputed = recomputed_bleu(folder, result["weights"])
     assert result["bleu"] == pytest.approx(recomputed, abs=1e-6)
     assert recomputed == optimized(golden, "mert", 1)
-    assert f"bleu: {100 * reached.start:.2f} -> {100 * recomputed:.2f}" in done.stderr.decode()
+    start, end = f"{100 * reached.start:.2f}", f"{100 * recomputed:.2f}"
+    said = f"bleu of the chosen candidates: {start} with the start weights, {end} with the result"
+    assert said in done.stderr.decode()

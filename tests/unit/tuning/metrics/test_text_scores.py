@@ -9,13 +9,13 @@ import pytest
 import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tuning.metrics.evaluation import evaluate
 
 from phrasescore.errors import CorpusError, SettingsError
 from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_scores import ALL_COLUMNS, columns_of, metric_scores
 from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, TextScoring
+from tuning.metrics.system_comparison import evaluate
 from tuning.metrics.text_scores import ReferenceTexts, signatures
 
 
