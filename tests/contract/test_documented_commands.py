@@ -64,7 +64,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
 
 def test_every_page(tmp_path: Path) -> None:
     """Each page's commands succeed in the folder that earlier pages left."""
-    pytest.importorskip("machine", reason="the first page needs the extra alignment")
+    pytest.importorskip("thot", reason="the first page needs the extra alignment")
     (tmp_path / "sample_corpus").mkdir()
     for path in sorted((PROJECT / "sample_corpus").glob("*.[ef][nr]")):
         lines = path.read_bytes().splitlines(keepends=True)[: LINES[path.stem]]
