@@ -82,6 +82,8 @@ class MosesIni:
     @classmethod
     def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:
         """Parse the bytes of a file; ``path`` is its name in errors."""
+        if b"\0" in data:
+            raise IniError("binary data, where a moses.ini was expected", path=path)
         ini = cls(tuple(data.decode("utf-8", "surrogateescape").split("\n")), path)
         ini._check()
         return ini

@@ -44,8 +44,15 @@ _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
 _SPACE = "▁"
 # characters that Moses or KenLM would take for the end of a token
-_NAMES = zip(f" {_SPACE}\t\r\v\f\0", ("", _SPACE, *"trvf0"), strict=True)
-_CHARACTER_TOKENS = {character: _SPACE + name for character, name in _NAMES}
+_CHARACTER_TOKENS = {
+    " ": _SPACE,
+    _SPACE: _SPACE * 2,
+    "\t": _SPACE + "t",
+    "\r": _SPACE + "r",
+    "\v": _SPACE + "v",
+    "\f": _SPACE + "f",
+    "\0": _SPACE + "0",
+}
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 

@@ -65,11 +65,10 @@ class _Watch(event.Listener):
         if progress.serves_a_command and not self._said and seconds > _PATIENCE:
             self._said = True
             how = _NOT_KEPT if cache.chosen_folder is None else _KEPT
-            wait = f"waiting for process {other.decode('ascii', 'replace')}, which is " * bool(
-                other
-            )
+            number = other.decode("ascii", "replace")
+            who = f"waiting for process {number}, which is " if other else ""
             with contextlib.suppress(OSError):
-                print(f"{wait}compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
+                print(f"{who}compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):

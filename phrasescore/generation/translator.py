@@ -416,11 +416,12 @@ def _short_enough(
 ) -> Iterator[TextBlock]:
     """Yield the blocks; raise an error if a sentence has too many words, or pieces of words."""
     for block in blocks:
-        lengths = vocabulary.encode_spans(block.tokens[0]).lengths
+        lengths, unit = np.diff(block.tokens[0].offsets), "words"
+        if vocabulary.byte_pairs is not None:
+            lengths, unit = vocabulary.encode_spans(block.tokens[0]).lengths, "pieces of words"
         too_long = np.flatnonzero(lengths > longest)
         if len(too_long):
             row = int(too_long[0])
-            unit = "words" if vocabulary.byte_pairs is None else "pieces of words"
             raise CorpusError(
                 f"{int(lengths[row]):,} {unit}, but a sentence may have at most {longest:,}",
                 path=block.path,

@@ -85,6 +85,7 @@ def test_the_last_weights_of_a_name_win_and_weight_overrules_weight_add() -> Non
         (b"[weight]\nA0= nan\n", 2, "a weight of A0 is 'nan'"),
         (b"[weight]\nA0= 1e999\n", 2, "a weight of A0 is '1e999'"),
         (b"[weight-l]\n0.5\n[feature]\nA\n", 2, "old-style sections ([weight-l]) in a file"),
+        (b"[feature]\n\0\n", None, "binary data"),
     ],
 )
 def test_failures_name_the_line_and_the_remedy(data: bytes, line: int | None, problem: str) -> None:
