@@ -140,8 +140,6 @@ def decode(options: DecodeOptions) -> None:
     """
     from moses_integration.decoder.file_decoding import decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences
-    from moses_integration.decoder.raw_text import RawText
-    from moses_integration.text.preparation import CASE_LOST, read_text
 
     ini = options.system(options.ini)
     decoder = options.decoder(ini)
@@ -158,6 +156,9 @@ def decode(options: DecodeOptions) -> None:
     with resumable((), [options.output, *paths.values()]):
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
+            from moses_integration.decoder.raw_text import RawText
+            from moses_integration.text.preparation import CASE_LOST, read_text
+
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
             if raw.restore.settings.lowercase:
                 click.echo(CASE_LOST, err=True)

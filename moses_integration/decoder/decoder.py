@@ -33,7 +33,6 @@ from moses_integration.decoder.loaded_input import (
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
-from moses_integration.decoder.raw_text import RawText
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import (
     Cubes,
@@ -247,6 +246,8 @@ class Decoder:
             InputError: There is no ``text.json`` beside the ini, a sentence is too long, or a table
                 or model is missing, damaged, or disagrees with the ini.
         """
+        from moses_integration.decoder.raw_text import RawText  # late, for a quick start
+
         if isinstance(lines, str | bytes) or not all(isinstance(line, str) for line in lines):
             raise TypeError("expected a list of strings")
         check_whole_number("threads", threads, 1, 256)

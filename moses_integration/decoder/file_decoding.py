@@ -6,7 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 import numpy as np
@@ -19,13 +19,15 @@ from moses_integration.decoder.output import (
     nbest_lines,
     unknown_line,
 )
-from moses_integration.decoder.raw_text import RawText
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
 from phrasescore.table.block_stream import BlockStream
+
+if TYPE_CHECKING:
+    from moses_integration.decoder.raw_text import RawText
 
 Sentences = Sequence[tuple[bytes, ...]]
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,11 +27,12 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_fast
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.fast_math import exp, order, unorder
-from phrasescore.model.folder import LoadedModel, load_weights
-from phrasescore.model.kinds import kind_named
-from phrasescore.model.model_settings import FeedForwardLmSettings
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, first_words, known_words
+
+if TYPE_CHECKING:  # imported where a model is read, because most systems have none
+    from phrasescore.model.folder import LoadedModel
+    from phrasescore.model.model_settings import FeedForwardLmSettings
 
 Array = npt.NDArray[Any]
 _ZERO = np.float32(0.0)
@@ -131,6 +132,10 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
     Raises:
         ModelError: The folder is not a model folder, is damaged, or has a model of another kind.
     """
+    from phrasescore.model.folder import load_weights
+    from phrasescore.model.kinds import kind_named
+    from phrasescore.model.model_settings import FeedForwardLmSettings
+
     stored = load_weights(folder)
     if not isinstance(stored.settings, FeedForwardLmSettings):
         kind = kind_named(stored.settings.kind)
@@ -194,8 +199,8 @@ class InputNetwork:
         *,
         normalised: bool,
     ) -> None:
-        settings, weights = stored.settings, stored.weights
-        assert isinstance(settings, FeedForwardLmSettings)  # `read_feed_forward_lm` checks it
+        # `read_feed_forward_lm` checks the kind
+        settings, weights = cast("FeedForwardLmSettings", stored.settings), stored.weights
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised

@@ -32,7 +32,7 @@ _JOINERS = "\u200c\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 # characters that a joiner combines into one picture
 _PICTURES = "\u2190-\u2bff\U0001f000-\U0001faff"
 # the planes that have letters and marks, and the variation selectors of plane 14
-_CHARACTERS = "".join(map(chr, (*range(0xD800), *range(0xE000, 0x20000), *range(0xE0100, 0xE01F0))))
+_PLANES = (range(0xD800), range(0xE000, 0x20000), range(0xE0100, 0xE01F0))
 # a letter without case that sacremoses knows: stands for letters of scripts that it does not know
 _LETTER = "\u05d0"
 
@@ -48,10 +48,11 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     """
     from sacremoses import MosesTokenizer
 
-    marks = "".join(each for each in _CHARACTERS if category(each)[0] == "M") + _JOINERS
-    modifiers = "".join(each for each in _CHARACTERS if category(each) == "Lm")
+    characters = "".join(map(chr, itertools.chain(*_PLANES)))
+    marks = "".join(each for each in characters if category(each)[0] == "M") + _JOINERS
+    modifiers = "".join(each for each in characters if category(each) == "Lm")
     special, known = frozenset(marks + modifiers), set(MosesTokenizer.IsAlnum)
-    letters = (each for each in _CHARACTERS if each.isalpha() or each.isdecimal())
+    letters = (each for each in characters if each.isalpha() or each.isdecimal())
     # scripts in wide characters have no blanks: sacremoses has its own rules for them
     narrow = (each for each in letters if east_asian_width(each) != "W")
     unknown = {ord(each): _LETTER for each in narrow if each not in known}

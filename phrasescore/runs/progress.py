@@ -64,7 +64,8 @@ def _escaped(text: str) -> str:
 class Progress:
     """Shows the progress of the work, its speed and its expected end on standard error.
 
-    Progress is shown only while a command runs, and not if a program uses the library.
+    The time until the first units are done belongs to loading and compiling: speed and end leave it
+    out. Progress is shown only while a command runs, and not if a program uses the library.
 
     Args:
         what: The name of the work, e.g. ``scoring``.
@@ -77,6 +78,7 @@ class Progress:
         self, what: str, total: float | None = None, unit: str = "", done: float = 0.0
     ) -> None:
         self._bar: tqdm[Any] | None = None
+        self._moves = False
         if not serves_a_command:
             return
         from tqdm import tqdm  # late, because every command imports this module
@@ -107,9 +109,18 @@ class Progress:
 
     def advance(self, amount: float, note: str = "") -> None:
         """Count ``amount`` more units as done, and show ``note`` (e.g. a loss) beside the bar."""
-        if self._bar is not None:
-            self._bar.set_postfix_str(_escaped(note), refresh=False)
+        if self._bar is None:
+            return
+        self._bar.set_postfix_str(_escaped(note), refresh=False)
+        if self._moves:
             self._bar.update(amount)
+            return
+        self._moves = True
+        self._bar.unpause()  # the clock starts here
+        self._bar.n += amount
+        self._bar.initial = self._bar.last_print_n = self._bar.n
+        if not self._bar.delay:
+            self._bar.refresh()
 
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:

@@ -38,15 +38,29 @@ def test_a_log_gets_whole_lines_now_and_then(
     clock: Clock, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Progress("scoring", total=1000, unit="pairs") as shown:
+        shown.advance(100)
         clock.now = 29
         shown.advance(100)
         assert capsys.readouterr().err == ""
         clock.now = 31
         shown.advance(100, "nll 1.5")
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("scoring:  20% 200/1.00k [")
+    assert line.startswith("scoring:  30% 300/1.00k [")
     assert line.endswith("nll 1.5]")
     assert " pairs/s" in line
+
+
+def test_speed_and_end_leave_out_what_comes_before_the_first_units(
+    clock: Clock, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Loading and compiling may take a minute, and the first sentence a moment."""
+    with Progress("decoding", total=500, unit="sentences") as shown:
+        clock.now = 63
+        shown.advance(1)
+        clock.now = 103
+        shown.advance(80)
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "decoding:  16% 81.0/500 [00:40<03:29, 2.00 sentences/s]"
 
 
 def test_a_terminal_gets_a_bar(
