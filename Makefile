@@ -24,7 +24,7 @@ demo: $(INSTALLED)  ## the main job, start to finish, on the bundled sample corp
 # read the modules, so Python keeps them compiled, whatever the shell says of that.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(INSTALLED)  ## the tests, two at a time (under ten minutes)
-	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadfile --no-loadscope-reorder --durations=10
 
 test-all: $(INSTALLED)  ## the slow tests too, and more random examples, other ones each time
 	@$(BIN)/python -m pytest -q --hypothesis-profile=search

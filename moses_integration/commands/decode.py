@@ -72,7 +72,9 @@ class SearchOptions(Options):
         "The maximum number of translation options of a span; 0 for no limit.",
     )
     drop_unknown: bool = flag("Drop unknown words without digits instead of copying them.")
-    threads: int | None = option(THREADS, "The number of sentences to translate at once.  [1]")
+    threads: int | None = option(
+        THREADS, "The number of sentences to translate at once.  [the number of usable cores]"
+    )
 
 
 class OutputOptions(Options):
@@ -169,7 +171,7 @@ def decode(options: DecodeOptions) -> None:
 
 
 def _threads_of(ini: MosesIni) -> int:
-    text = [*ini.values("threads"), "1"][0]
+    text = [*ini.values("threads"), "all"][0]
     threads = usable_cores() if text == "all" else whole_number(text, 256)
     if not threads:
         raise IniError(
