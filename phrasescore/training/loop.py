@@ -10,6 +10,7 @@ import torch
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
 from phrasescore.compiling.watch import compiling_seconds
 from phrasescore.model.folder import CURVES, load_model
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
@@ -20,7 +21,7 @@ from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curv
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import recipe_of
+from phrasescore.training.recipes import hidden_for, passes_of, recipe_of
 from phrasescore.training.settings import TrainingSettings
 from phrasescore.training.work_folder import (
     BEST,
@@ -36,6 +37,8 @@ from phrasescore.training.work_folder import (
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
 # evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
+# seconds of updates after which the speed is known well enough to foretell the number of passes
+_SECONDS_TO_FORETELL = 5.0
 
 
 class Trainer:
@@ -104,8 +107,10 @@ class Trainer:
         if self.processes.leads:
             begin_curve(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
-        self._start = self._last_checkpoint = time.monotonic()
-        self._compiled = compiling_seconds()
+        self._last_checkpoint = time.monotonic()
+        self._start_clock()
+        self._first_update = self.state.updates
+        self._has_foretold = self.settings.max_time is None
         self._evaluation_began = self._evaluation_ended = self._seconds()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
@@ -147,6 +152,9 @@ class Trainer:
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
         mine = batch.rows[processes.rank :: processes.world]
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
+        if state.updates == self._first_update:
+            self._start_clock()  # each of the processes has compiled its code during this update
+            self._first_passes = self.passes
         self._rate = rate
         state.updates += 1
         state.position += 1
@@ -155,6 +163,27 @@ class Trainer:
         state.loss_words += batch.words
         state.seconds = self._seconds()
         progress.advance(batch.words, self._note())
+        if not self._has_foretold and state.seconds > self._resumed_seconds + _SECONDS_TO_FORETELL:
+            self._foretell()
+
+    def _foretell(self) -> None:
+        """Print how many passes the time allows, and which size would suit it better."""
+        self._has_foretold = True
+        now, end = self.state.seconds, self.settings.max_time or 0.0
+        speed = (self.passes - self._first_passes) / (now - self._resumed_seconds)
+        passes = self.passes + speed * max(0.0, end - now)
+        text = f"at this speed, {passes:.2f} passes over the {self.settings.examples} in the time"
+        model = self.model.settings
+        if isinstance(model, EncoderDecoderSettings) and self.settings.learns_from == "phrases":
+            units = hidden_for(passes, model.hidden)
+            if units < model.hidden:
+                text += (
+                    f"; a model with --hidden {units} would make "
+                    f"{passes_of(units, passes, model.hidden):.2f}, and learn more"
+                )
+        elif passes < 1.0:
+            text += "; a smaller --hidden would make more"
+        self.processes.say(text)
 
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
@@ -165,6 +194,9 @@ class Trainer:
         return note
 
     # -- time ----------------------------------------------------------------------------------
+
+    def _start_clock(self) -> None:
+        self._start, self._compiled = time.monotonic(), compiling_seconds()
 
     def _seconds(self) -> float:
         """Return wall-clock seconds of training, without the time that numba spent compiling."""

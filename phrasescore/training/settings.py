@@ -187,6 +187,11 @@ class TrainingSettings:
         return self.model_kind.learns_from
 
     @property
+    def examples(self) -> str:
+        """What a pass goes over, in the plural."""
+        return "sentences" if self.learns_from == "text" else "pairs"
+
+    @property
     def defaults(self) -> Defaults:
         """The defaults of this material and recipe."""
         return DEFAULTS[self.learns_from, self.recipe]
