@@ -54,7 +54,7 @@ def test_a_language_without_rules_is_named(phrasescore: Phrasescore) -> None:
     """The user learns what is used instead of rules for the language; the text is prepared."""
     done = phrasescore("preprocess", "--language", "xx", stdin=b"a.\n")
     assert done.stdout == b"a .\n"
-    assert b"note: the tokeniser has no rules for xx: it takes English abbrev" in done.stderr
+    assert b"note: the tokeniser has no rules for xx: it uses the abbrev" in done.stderr
     assert phrasescore("preprocess", "--language", "hi", stdin=b"a.\n").stderr == b""
 
 

@@ -66,7 +66,7 @@ def test_abbreviations_with_marks_are_recognised() -> None:
 def test_languages_without_rules_are_named() -> None:
     """A language without a list of abbreviations gets a note on what is used instead."""
     (note,) = language_notes(["ta", "ja", "yo", "en"])
-    assert "no rules for yo: it takes English abbreviations" in note
+    assert "no rules for yo: it uses the abbreviations of English" in note
 
 
 # characters of every script: letters, marks, digits, punctuation, symbols, blanks, joiners
