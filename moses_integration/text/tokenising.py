@@ -192,7 +192,10 @@ def _stand_ins(line: str) -> dict[int, int]:
 def language_notes(languages: Iterable[str]) -> list[str]:
     """Return a note for each language for which the tokeniser has no rules."""
     known = _languages_with_rules()
-    note = "the tokeniser has no rules for {}: it uses the abbreviations of English and cuts at apostrophes"
+    note = (
+        "the tokeniser has no rules for {}: it uses the abbreviations of English and cuts at "
+        "apostrophes"
+    )
     return [note.format(each) for each in languages if each not in known]
 
 
