@@ -37,8 +37,8 @@ from phrasescore.training.work_folder import (
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
 # evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
-# seconds of updates after which the speed is known well enough to foretell the number of passes
-_SECONDS_TO_FORETELL = 5.0
+# The number of passes is foretold after these seconds, or after this share of the time if less.
+_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL = 5.0, 0.1
 
 
 class Trainer:
@@ -110,7 +110,10 @@ class Trainer:
         self._last_checkpoint = time.monotonic()
         self._start_clock()
         self._first_update = self.state.updates
-        self._has_foretold = self.settings.max_time is None
+        self._foretells_at: float | None = None
+        if self.settings.max_time is not None:
+            wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
+            self._foretells_at = self.state.seconds + wait
         self._evaluation_began = self._evaluation_ended = self._seconds()
         with self._stop.listening(), self._progress() as progress:
             while not self._finished():
@@ -163,12 +166,12 @@ class Trainer:
         state.loss_words += batch.words
         state.seconds = self._seconds()
         progress.advance(batch.words, self._note())
-        if not self._has_foretold and state.seconds > self._resumed_seconds + _SECONDS_TO_FORETELL:
+        if self._foretells_at is not None and state.seconds > self._foretells_at:
             self._foretell()
 
     def _foretell(self) -> None:
         """Print how many passes the time allows, and which size would suit it better."""
-        self._has_foretold = True
+        self._foretells_at = None
         now, end = self.state.seconds, self.settings.max_time or 0.0
         speed = (self.passes - self._first_passes) / (now - self._resumed_seconds)
         passes = self.passes + speed * max(0.0, end - now)
