@@ -47,8 +47,6 @@ QUOTED = (
     "search on lists",
     "CSLM + RNN + search on lists",
     "CSLM + RNN + search on lists, both directions",
-    "CSLM + RNN + two search models on lists, both directions",
-    "All parts",
 )
 
 
