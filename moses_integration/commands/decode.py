@@ -154,7 +154,8 @@ def decode(options: DecodeOptions) -> None:
     }
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
-    threads = options.threads or _threads_of(ini)
+    given = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
+    threads = options.threads or (usable_cores() if given == "all" else int(given))
     with resumable((), [options.output, *paths.values()]):
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
@@ -168,13 +169,3 @@ def decode(options: DecodeOptions) -> None:
         decode_file(
             ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads, raw=raw
         )
-
-
-def _threads_of(ini: MosesIni) -> int:
-    text = [*ini.values("threads"), "all"][0]
-    threads = usable_cores() if text == "all" else whole_number(text, 256)
-    if not threads:
-        raise IniError(
-            f"[threads] is {text!r}, expected a number from 1 to 256, or all", path=ini.path
-        )
-    return threads

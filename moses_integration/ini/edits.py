@@ -259,15 +259,16 @@ def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
 
 
 def factor_problems(ini: MosesIni) -> Iterator[IniError]:
-    """Yield an error for each phrase table without the factors that Moses looks phrases up by.
+    """Yield an error for each table without the factors that Moses looks phrases up by.
 
-    Moses then looks phrases up by no factor and copies the words of the input, or crashes.
+    Moses then looks phrases up by no factor and copies the words of the input, or it stops.
     """
     for line in ini.features:
         is_table = line.kind in {"PhraseDictionaryMemory", *BINARISERS}
+        is_table |= "fe" in line.options.get("type", "").split("-")  # reordering of phrase pairs
         if is_table and not {"input-factor", "output-factor"} <= line.options.keys():
             problem = f"{line.name} needs input-factor=0 and output-factor=0"
-            remedy = "add them to its line; without them, Moses looks up nothing in the table"
+            remedy = "add them to its line; without them, Moses stops, or looks up nothing"
             yield ini.error(problem, line=line.line, remedy=remedy)
 
 

@@ -6,6 +6,7 @@ IOWrapper.cpp of mosesdecoder 34452895f.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
@@ -26,8 +27,17 @@ from phrasescore.table.input_files import whole_number
 
 # an error of one decoder concerns nobody who uses the other one
 Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
-# section -> the values with which Moses can translate plain text; Moses takes words for 0
-_VALUES = {"search-algorithm": "0 1 3 5 6 7 8 9", "inputtype": "0 5"}
+# section -> the values with which Moses can translate plain text by phrases, and by grammar rules
+_VALUES = {"search-algorithm": ((0, 1), (0, 1, 3, 5, 6, 7, 8, 9)), "inputtype": ((0, 5), (0, 5))}
+_MAX_THREADS = 256
+_NUMBER = re.compile("[+-]?[0-9]{1,9}")
+_PHRASES_ONLY = frozenset(["Distortion", "LexicalReordering"])  # Moses refuses them beside rules
+
+
+def number_read(value: str) -> int:
+    """Return the whole number that Moses reads from a value: the digits at its start, or 0."""
+    found = _NUMBER.match(value)
+    return int(found[0]) if found else 0
 
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
@@ -43,13 +53,18 @@ def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
             guess = did_you_mean(name, SECTIONS | OLD_STYLE_SECTIONS)
             problem = f"Moses refuses the unknown section [{name}]{guess}"
             yield "error", ini.error(problem, line=line, remedy="correct or delete it")
+    for number, text in ini.value_lines("threads")[:1]:
+        if text != "all" and not whole_number(text, _MAX_THREADS):
+            problem = f"[threads] is {text!r}, expected a number from 1 to {_MAX_THREADS}, or all"
+            yield "error", ini.error(problem, line=number)
 
 
 def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
     """Return the steps of ``[mapping]``: the decoding path, and the index of table or model.
 
     A line is ``path T table`` (translate), ``path G model`` (generate factors), or one of these
-    without path 0. Paths count up from 0. Moses refuses ``path name`` for every class of table.
+    without path 0. Paths count up from 0. Moses refuses ``path name`` for every class of table,
+    and takes words for 0.
 
     Raises:
         IniError: Moses refuses a line.
@@ -63,9 +78,8 @@ def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
         tokens = text.split()
         path, kind, index = ["0", *tokens][-3:] if 1 < len(tokens) < 4 else ("", "", "")
         last = steps[-1][0] if steps else -1
-        at = whole_number(path, last + 1)
-        model = whole_number(index, counts.get(kind, 0) - 1)
-        if at is None or at < last or model is None:
+        at, model = number_read(path), number_read(index)
+        if not (max(last, 0) <= at <= last + 1 and 0 <= model < counts.get(kind, 0)):
             raise ini.error(
                 f"[mapping] has {text!r}, expected 'path T table' with one of the "
                 f"{counts['T']} phrase tables, counted from 0, and paths that count up from 0",
@@ -91,11 +105,13 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         problem = f"real Moses has no {line.kind} and refuses the file"
         remedy = f"remove {line.name} with phrasescore ini remove-feature"
         yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
-    for name, known in _VALUES.items():
+    has_phrases = any(line.kind in _PHRASES_ONLY for line in ini.features)
+    for name, (by_phrases, by_rules) in _VALUES.items():
+        known = by_phrases if has_phrases else by_rules
         for number, value in ini.value_lines(name)[:1]:
-            if value.isdecimal() and value not in known.split():
-                problem = f"[{name}] is {value}, with which Moses translates no plain text"
-                remedy = f"write one of {known}"
+            if number_read(value) not in known:
+                problem = f"with [{name}] {value} Moses cannot translate plain text in this system"
+                remedy = f"write one of {', '.join(map(str, known))}"
                 yield "moses error", ini.error(problem, line=number, remedy=remedy)
     for line in ini.features:
         yield from _table_problems(ini, line)
@@ -110,7 +126,7 @@ def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity
         place = line.options.get("path", "")
         read = set(line.options.get("input-factor", "").split(",")) - {""}
         given = ini.values("input-factors") or ["0"]
-        if missing := read - {each if each.isdecimal() else "0" for each in given}:
+        if missing := read - {str(number_read(each)) for each in given}:
             problem = f"{line.name} reads factor {min(missing)}, which [input-factors] lacks"
             remedy = "correct input-factor= or [input-factors]"
             yield "error", ini.error(problem, line=line.line, remedy=remedy)

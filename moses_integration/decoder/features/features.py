@@ -310,8 +310,8 @@ def _check_sections(ini: MosesIni) -> None:
     for problem in factor_problems(ini):
         raise problem
     for name in ini.sections:
-        default, values = _DEFAULT_ONLY.get(name), set(ini.values(name))
-        if name in _READ or name in SHORT_NAMES or values == {default}:
+        default = _DEFAULT_ONLY.get(name)
+        if name in _READ or name in SHORT_NAMES or ini.values(name) == (default,):
             continue
         other = "" if default is None else f" other than {default}"
         raise ini.error(

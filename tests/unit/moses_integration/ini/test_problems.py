@@ -37,10 +37,13 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
 
 def test_a_sound_ini_has_no_problems() -> None:
     """Moses finds reordering tables with .gz and compact tables with their ending."""
-    data = b"[feature]\nLexicalReordering type=msd-backward-fe path=reo\nDistortion\n"
-    data += b"PhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
+    data = (
+        b"[feature]\nLexicalReordering type=msd-backward-fe input-factor=0 output-factor=0 path=reo"
+    )
+    data += b"\nDistortion\nPhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
     assert found(data) == []
-    assert found(data + b"[input-factors]\nsurface\n") == []  # Moses takes a word for 0
+    # Moses takes words for 0
+    assert found(data + b"[input-factors]\nsurface\n[mapping]\n0 T TranslationModel0\n") == []
 
 
 @pytest.mark.parametrize(
@@ -52,7 +55,13 @@ def test_a_sound_ini_has_no_problems() -> None:
         (b"[tt]\n6\n", "x.ini:4: Moses never reads [tt], the short name of report-segm"),
         (b"[feature]\nPhraseDictionaryCompact name=T num-features=1 input-factor=0 path=cpt\n",
          "x.ini:4: T needs input-factor=0 and output-factor=0. Add them to its line; without them, "
-         "Moses looks up nothing in the table."),
+         "Moses stops, or looks up nothing."),
+        (b"[feature]\nLexicalReordering name=R type=wbe-msd-bidirectional-fe-allff path=reo\n",
+         "x.ini:4: R needs input-factor=0 and output-factor=0."),
+        (b"[threads]\n0\n", "x.ini:4: [threads] is '0', expected a number from 1 to 256, or all"),
+        (b"[mapping]\n0 T 0\n", "x.ini:4: [mapping] has '0 T 0', expected 'path T table'"),
+        (b"[feature]\nPhraseDictionaryCompact name=T num-features=1 input-factor=0 "
+         b"output-factor=0 path=cpt\n[mapping]\n-1 T 0\n", "x.ini:6: [mapping] has '-1 T 0'"),
         (b"[distortionlimit]\n6\n", "x.ini:4: Moses refuses the unknown section [distortionlimit] "
          "(did you mean distortion-limit?). Correct or delete it."),
         (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),
