@@ -208,17 +208,22 @@ def _known(error: Exception) -> PhrasescoreError | None:
 
 
 def _misled(error: Exception) -> SettingsError | None:
-    """Return an error that names the environment variables of the library that failed, if any."""
+    """Return an error that names the environment variables over which a library failed, if any.
+
+    The library fails at its own import, or says the name of the variable.
+    """
     import traceback  # late, to keep --help fast
 
+    reason = str(error).strip().partition("\n")[0]
     for frame, _ in reversed([*traceback.walk_tb(error.__traceback__)]):
         library = str(frame.f_globals.get("__name__")).partition(".")[0]
         if library in dict(COMMANDS.values()):  # one of our packages
             return None
         begins = library.upper(), f"PY{library.upper()}"
         names = [each for each in os.environ if each.startswith(begins) and each not in _CHOSEN]
+        if not (frame.f_code.co_name == "<module>" and not isinstance(error, ImportError)):
+            names = [each for each in names if each in str(error)]
         if names and library not in sys.stdlib_module_names:
-            reason = str(error).partition("\n")[0]
             problem = f"{library} failed ({reason}); it reads the environment: {', '.join(names)}"
             return SettingsError(problem, remedy="unset or correct the variable")
     return None

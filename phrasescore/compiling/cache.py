@@ -39,6 +39,9 @@ _NAME = re.compile(rb"\w+")
 # everybody can read this folder, so it can be filled for users who cannot write to it
 _BESIDE_THE_PROGRAM = _ROOT / "phrasescore" / "__pycache__" / "compiled"
 
+# variable -> the values with which numba can compile; it would fail late, or abort the process
+_COMPILABLE = {"NUMBA_DISABLE_JIT": "0*", "NUMBA_CPU_FEATURES": r"([+-][^,]+,?)*"}
+
 chosen_folder: Path | None = None  # without a safe folder, nothing is cached
 
 
@@ -46,8 +49,8 @@ def choose_folder() -> None:
     """Choose numba's cache folder; `phrasescore.compiled` calls this before it imports numba.
 
     Raises:
-        SettingsError: The folder that the user named cannot be used, or the current folder contains
-            settings of numba.
+        SettingsError: The folder that the user named cannot be used, numba could not compile with
+            a variable, or the current folder contains settings of numba.
     """
     global chosen_folder
     if os.path.lexists(".numba_config.yaml"):
@@ -56,6 +59,12 @@ def choose_folder() -> None:
             "its author",
             remedy="run the command in another folder, or remove that file",
         )
+    for variable, values in _COMPILABLE.items():
+        if not re.fullmatch(values, value := os.environ.get(variable, "")):
+            raise SettingsError(
+                f"{variable} is {value!r}, with which numba cannot compile",
+                remedy="unset or correct the variable",
+            )
     # numba makes thousands of messages that are not shown; colouring them would take time
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"

@@ -10,8 +10,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from phrasescore.cli import _misled
 from tests.conftest import PROJECT, said
 from tests.support.result_folders import sentences, write_lines
 
@@ -82,7 +84,6 @@ def test_threads_of_numba(tmp_path: Path, value: str) -> None:
 @pytest.mark.parametrize(
     ("variable", "value"),
     [
-        ("NUMBA_DISABLE_JIT", "1"),
         ("NUMBA_CACHE_LOCATOR_CLASSES", "x"),
         ("TQDM_MININTERVAL", "x"),
         ("TQDM_NCOLS", "x"),
@@ -98,6 +99,28 @@ def test_a_variable_that_a_library_cannot_read(tmp_path: Path, variable: str, va
     done = run(tmp_path, *call, environment={variable: value})
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert f"it reads the environment: {variable}. Unset or".encode() in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"), [("NUMBA_DISABLE_JIT", "1"), ("NUMBA_CPU_FEATURES", "avx2")]
+)
+def test_a_variable_with_which_numba_cannot_compile(
+    tmp_path: Path, variable: str, value: str
+) -> None:
+    """numba would fail in the middle of the work, or abort the process."""
+    write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
+    call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
+    done = run(tmp_path, *call, environment={variable: value})
+    assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
+    assert f"{variable} is '{value}', with which numba cannot compile".encode() in done.stderr
+
+
+def test_a_fault_of_a_library_beside_its_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault that no variable caused is not told as one."""
+    monkeypatch.setenv("NUMPY_MADVISE_HUGEPAGE", "1")
+    with pytest.raises(np.linalg.LinAlgError) as caught:
+        np.linalg.cholesky(np.zeros((2, 3)))
+    assert _misled(caught.value) is None
 
 
 def test_a_umask_that_hides_files_from_their_owner(tmp_path: Path) -> None:
