@@ -46,8 +46,8 @@ class TextScores:
 
     Attributes:
         path: The file of the translation.
-        scores: The score in each metric, by the metric's name; ``None`` for TER if a line is too
-            long for it, which ``notes`` then say.
+        scores: The score in each metric, by the metric's name; ``None`` for an error rate if a
+            line is too long for it, which ``notes`` then say.
         precisions: The precisions of n-grams of one to four words.
         brevity_penalty: BLEU's brevity penalty; 1 if the translation is long enough.
         words: The number of words of the translation, as BLEU counts them.
@@ -72,7 +72,7 @@ class TextScores:
         matches, totals = sums[0 : COLUMNS - 1 : 2], sums[1 : COLUMNS - 1 : 2]
         scores: dict[str, float | None] = dict.fromkeys(metrics)
         for metric in metrics:
-            if metric != "ter" or not text.without_shifts[rows].any():
+            if metric not in text.too_long or not text.too_long[metric][rows].any():
                 scores[metric] = float(metric_scores(metric, sums[columns_of(metric)]))
         words, wanted = int(totals[0]), int(sums[COLUMNS - 1])
         return cls(

@@ -15,15 +15,16 @@ are the Levenshtein distance to the closest reference divided by that reference'
 characters (spaces included) and in words. sacrebleu splits words at every Unicode space, Moses at
 U+0020 only, so other spaces are replaced before sacrebleu sees a text.
 
-sacrebleu's search for the shifts of TER takes seconds for a line of 250 words. Where a line and its
-reference are too long, edits without shifts stand for TER's edits, an upper bound.
+sacrebleu's search for the shifts of TER takes seconds for a line of 250 words, and the edits of CER
+and WER take minutes for a line of a million. Where a line and its reference are too long, an upper
+bound stands for their edits: without shifts for TER, the length of the longer line for CER and WER.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -57,7 +58,8 @@ LABELS = {
     "wer": "WER",
 }
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
-_MAX_FOR_TER = 200 * 200  # the words of a line times the words of a reference
+# the words (CER: the characters) of a line times those of a reference
+_MAX_EDITS = {"ter": 200 * 200, "cer": 10**10, "wer": 10**10}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 
 
@@ -138,25 +140,28 @@ class LineStatistics:
         if "accuracy" in self._metrics:
             row[_own_columns("accuracy")] = text in references, 1
         if "cer" in self._metrics:
-            row[_own_columns("cer")] = _closest(text, references)
+            row[_own_columns("cer")] = _closest("cer", text, references)
         if "wer" in self._metrics:
-            row[_own_columns("wer")] = _closest(text.split(), [each.split() for each in references])
+            row[_own_columns("wer")] = _closest("wer", text, references)
         return row
 
     def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:
         """Return edits and reference words, both times the number of references."""
         words = [reference.split() for reference in references]
-        if is_long_for_ter(text, *references):
+        if is_too_long("ter", text, references):
             edits = min(Levenshtein.distance(text.split(), each) for each in words)
         else:
             edits = int(self._sacrebleu["ter"]._compute_segment_statistics(text, prepared)[0])
         return edits * len(words), sum(map(len, words))
 
 
-def is_long_for_ter(text: str, *references: str) -> bool:
-    """Tell whether TER of a line would take too long."""
-    words, *others = (1 + each.strip(" ").count(" ") for each in (text, *references))
-    return words * max(others) > _MAX_FOR_TER
+def is_too_long(metric: MetricName, text: str, references: Sequence[str]) -> bool:
+    """Tell whether the edits of a line would take too long."""
+    sizes = [
+        len(each) if metric == "cer" else 1 + each.strip(" ").count(" ")
+        for each in (text, *references)
+    ]
+    return sizes[0] * max(sizes[1:]) > _MAX_EDITS[metric]
 
 
 def _own_columns(metric: MetricName) -> slice:
@@ -165,9 +170,14 @@ def _own_columns(metric: MetricName) -> slice:
     return slice(columns.start - BLEU_COLUMNS, columns.stop - BLEU_COLUMNS)
 
 
-def _closest(text: Sequence[str], references: Sequence[Sequence[str]]) -> tuple[int, int]:
+def _closest(metric: MetricName, text: str, references: Sequence[str]) -> tuple[int, int]:
     """Return the distance to the closest reference, and the length of that reference."""
-    distances = [(Levenshtein.distance(text, each), len(each)) for each in references]
+    is_long = is_too_long(metric, text, references)
+    units, *others = (each if metric == "cer" else each.split() for each in (text, *references))
+    distances = [
+        (max(len(units), len(each)) if is_long else Levenshtein.distance(units, each), len(each))
+        for each in others
+    ]
     return min(distances, key=lambda pair: pair[0])
 
 
@@ -196,13 +206,14 @@ class ScoredText:
         path: The file, or the name of lines in memory.
         statistics: (S, K) the statistics of each sentence. If BLEU is the only metric, these are
             BLEU's columns alone; otherwise columns of unused metrics are 0.
-        without_shifts: (S,) whether TER's shifts are left out, because the line is too long.
+        too_long: For each error rate, (S,) whether an upper bound stands for the edits of a line,
+            because the line is too long.
         notes: Warnings for the user.
     """
 
     path: Path
     statistics: NDArray[np.int64]
-    without_shifts: NDArray[np.bool_]
+    too_long: Mapping[MetricName, NDArray[np.bool_]]
     notes: tuple[str, ...] = field(default=())
 
 
@@ -261,11 +272,16 @@ class ReferenceTexts:
             np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
         )
         notes = self._notes(lines, Path(path))
-        long = np.array([is_long_for_ter(*row) for row in zip(lines, *self.lines, strict=True)])
-        long &= "ter" in self.scoring.metrics
-        if long.any():
-            notes.append(f"{path}: TER leaves out shifts in {counted(long.sum(), 'long line')}")
-        return ScoredText(Path(path), statistics.astype(np.int64), long, tuple(notes))
+        too_long: dict[MetricName, NDArray[np.bool_]] = {}
+        rows = [*zip(lines, zip(*self.lines, strict=True), strict=True)]
+        for metric in self.scoring.metrics:
+            if metric in _MAX_EDITS:
+                long = np.array([is_too_long(metric, *row) for row in rows])
+                too_long[metric] = long
+                if long.any():
+                    what = counted(long.sum(), "long line")
+                    notes.append(f"{path}: no exact {LABELS[metric]} because of {what}")
+        return ScoredText(Path(path), statistics.astype(np.int64), too_long, tuple(notes))
 
     def _cased(self, lines: list[str]) -> list[str]:
         return [line.lower() for line in lines] if self.scoring.lowercase else lines

@@ -149,10 +149,22 @@ def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     result = evaluate([found], [wanted])
     text = result.to_json()["results"][0]
     assert text["ter"] is None and text["chrf"] > 0.5
-    assert result.notes == (f"{found}: TER leaves out shifts in 1 long line",)
+    assert result.notes == (f"{found}: no exact TER because of 1 long line",)
     assert " –" in result.to_text()
     statistics = ReferenceTexts([wanted, wanted]).score(found).statistics[:, columns_of("ter")]
     assert statistics.tolist() == [[2 * 1000, 2 * 1000], [2 * 1, 2 * 2]]
+
+
+def test_very_long_lines_have_no_error_rates(tmp_path: Path) -> None:
+    """Edits of lines of a million words would take an hour: the rates are null, with a note."""
+    wanted = write(tmp_path / "ref", ["a " * 200_000, "a b"])
+    found = write(tmp_path / "hyp", ["b " * 100_000, "a c"])
+    result = evaluate([found], [wanted], TextScoring(metrics=("cer", "wer", "bleu")))
+    text = result.to_json()["results"][0]
+    assert (text["cer"], text["wer"], text["bleu"]) == (None, None, 0.0)
+    assert [note.partition("no exact ")[2][:3] for note in result.notes[:2]] == ["CER", "WER"]
+    rows = ReferenceTexts([wanted], TextScoring(metrics=("wer",))).score(found).statistics
+    assert rows[:, columns_of("wer")].tolist() == [[200_000, 200_000], [1, 2]]
 
 
 def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
