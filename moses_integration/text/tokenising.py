@@ -35,6 +35,8 @@ _PICTURES = "\u2190-\u2bff\U0001f000-\U0001faff"
 _PLANES = (range(0xD800), range(0xE000, 0x20000), range(0xE0100, 0xE01F0))
 # a letter without case that sacremoses knows: stands for letters of scripts that it does not know
 _LETTER = "\u05d0"
+# marks of Gujarati, Malayalam and Sinhala that are letters for Perl, but not for sacremoses
+_LETTER_MARKS = "\u0afa\u0afb\u0afc\u0d00\u0d81"
 
 
 @functools.cache
@@ -55,7 +57,7 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     letters = (each for each in characters if each.isalpha() or each.isdecimal())
     # scripts in wide characters have no blanks: sacremoses has its own rules for them
     narrow = (each for each in letters if east_asian_width(each) != "W")
-    unknown = {ord(each): _LETTER for each in narrow if each not in known}
+    unknown = {ord(each): _LETTER for each in (*narrow, *_LETTER_MARKS) if each not in known}
     marks, modifiers = _ranges(marks), _ranges(modifiers)
     stray = re.compile(rf"(?<=\S)(\s+)([{marks}]+)")
     all_marks, picture = f"[{marks}{modifiers}]", rf"(?:[{marks}]|(?<=\u200d)[{_PICTURES}])"
@@ -86,7 +88,7 @@ class Tokenizer:
         self._tokenizer = MosesTokenizer(lang=language)
         self._keeps_words = keeps_words
         # sacremoses adds these marks, but not the Thai one, to the letters of tokenizer.perl
-        marks = set(VIRAMAS + NUKTAS) - {"\u0e3a"}
+        marks = {*VIRAMAS, *NUKTAS, "\u135f"} - {"\u0e3a"}
         self._apart = {ord(each): f" {each} " for each in marks}
         if keeps_words:
             # abbreviations are compared without marks, too
@@ -98,11 +100,11 @@ class Tokenizer:
     def __call__(self, line: str) -> list[str]:
         """Return the tokens of a line."""
         line = _JUNK.sub("", line).strip()
-        if not self._keeps_words:
-            return self._cut(line.translate(self._apart))
         special, stray, cluster, unknown = _clusters()
+        if not self._keeps_words:
+            line = line.translate(self._apart)
         pieces, bare = list(line), line
-        if not special.isdisjoint(line):
+        if self._keeps_words and not special.isdisjoint(line):
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
             clusters = list(cluster.finditer(stray.sub(r"\2\1", line)))
             pieces, bare = [each[0] for each in clusters], "".join(map(_alone, clusters))

@@ -50,6 +50,11 @@ MOSES_TOKENS = [
         "No. 5 is &#91; x &#124; y &#93; &lt; b &gt; &amp; c _ d-e / f",
     ),
     ("en", "A,B,C cost $5.00, or 3%!?", "A , B , C cost $ 5.00 , or 3 % ! ?"),
+    # letters and marks that sacremoses does not know
+    ("ka", "\u1c92\u1c90 \u10e5\u10d0, \u1c90.", "\u1c92\u1c90 \u10e5\u10d0 , \u1c90 ."),
+    ("gu", "\u0a9f\u0afc\u0aa6 \u0a95\u0afa\u0aa3", "\u0a9f\u0afc\u0aa6 \u0a95\u0afa\u0aa3"),
+    ("si", "\u0d9d\u0d81\u0d86", "\u0d9d\u0d81\u0d86"),
+    ("en", "\u0560\u0588 x\U00010400\U0001e900y", "\u0560\u0588 x\U00010400\U0001e900y"),
     ("en", "he said 'so.'", "he said &apos; so . &apos;"),
     (
         "fr",
@@ -95,6 +100,7 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
 def test_moses_cuts_words_at_marks(moses_bin: Path, language: str) -> None:
     """The tokeniser ``moses`` cuts at the same marks as the script, also at viramas and nuktas."""
     lines = [
+        "\u12eb\u135f\u12d2\u1361",
         "क़लम मैं हिन्दी बोलता हूँ। डॉ. राम", "தமிழ்நாடு (க்\u200cஷ)", "ខ្ញុំទៅផ្សារ។",
         "Ìfo\u0323\u0300ro\u0323\u0300, n\u0301", "Tie\u0302\u0301ng Vie\u0323\u0302t!",
         "می\u200cخواهم بَروم؟", "กฺข ʻOkina",
