@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, get_type_hints
+from typing import Any, get_type_hints
 
 import click
 
@@ -17,13 +17,8 @@ from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Options, command, flag, option
 from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use
-from phrasescore.errors import IniError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.processes import usable_cores
-from phrasescore.table.input_files import whole_number
-
-if TYPE_CHECKING:
-    from moses_integration.ini.moses_ini import MosesIni
 
 _PRINTED = "report_segmentation", "print_alignment_info", "output_hypo_score"
 _HINTS = get_type_hints(SearchSettings, include_extras=True)

@@ -48,7 +48,11 @@ _WANTED: tuple[tuple[Collection[str], Severity, str], ...] = (
         "warning",
         "no language model: nothing makes the translations fluent",
     ),
-    ({"UnknownWordPenalty"}, "warning", "no UnknownWordPenalty: unknown words cost nothing"),
+    (
+        {"UnknownWordPenalty"},
+        "moses error",
+        "no UnknownWordPenalty: Moses crashes at the first unknown word",
+    ),
     ({"WordPenalty"}, "warning", "no WordPenalty: tuning cannot adjust the length"),
 )
 _KENLM_ORDER = 6  # unless Moses is compiled with --max-kenlm-order

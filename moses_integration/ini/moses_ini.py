@@ -218,7 +218,7 @@ class MosesIni:
         if self.old_style_sections:
             first = self.old_style_sections[0]
             raise self.error(
-                f"an old-style moses.ini ([{first}] in place of [feature])",
+                f"an old-style moses.ini ([{first}] in place of [feature]), which only Moses reads",
                 line=self._sections[first][0][0],
                 remedy=_CONVERSION,
             )

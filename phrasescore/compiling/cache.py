@@ -59,12 +59,7 @@ def choose_folder() -> None:
             "its author",
             remedy="run the command in another folder, or remove that file",
         )
-    for variable, values in _COMPILABLE.items():
-        if not re.fullmatch(values, value := os.environ.get(variable, "")):
-            raise SettingsError(
-                f"{variable} is {value!r}, with which numba cannot compile",
-                remedy="unset or correct the variable",
-            )
+    _refuse_variables()
     # numba makes thousands of messages that are not shown; colouring them would take time
     os.environ.setdefault("NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING", "1")
     version = f"{_PREFIX}{__version__}-{_digest()}"
@@ -96,6 +91,16 @@ def choose_folder() -> None:
             read_only = read_only or chosen
     chosen_folder = None
     os.environ.pop(_VARIABLE, None)
+
+
+def _refuse_variables() -> None:
+    for variable, values in _COMPILABLE.items():
+        value = os.environ.get(variable, "")
+        if not re.fullmatch(values, value):
+            raise SettingsError(
+                f"{variable} is {value!r}, with which numba cannot compile",
+                remedy="unset or correct the variable",
+            )
 
 
 def _own_folders() -> list[Path]:

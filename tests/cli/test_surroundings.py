@@ -107,7 +107,7 @@ def test_a_variable_that_a_library_cannot_read(tmp_path: Path, variable: str, va
 def test_a_variable_with_which_numba_cannot_compile(
     tmp_path: Path, variable: str, value: str
 ) -> None:
-    """numba would fail in the middle of the work, or abort the process."""
+    """Compiled code would fail in the middle of the work, or abort the process."""
     write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
     call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
     done = run(tmp_path, *call, environment={variable: value})

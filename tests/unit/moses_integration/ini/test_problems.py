@@ -37,10 +37,9 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
 
 def test_a_sound_ini_has_no_problems() -> None:
     """Moses finds reordering tables with .gz and compact tables with their ending."""
-    data = (
-        b"[feature]\nLexicalReordering type=msd-backward-fe input-factor=0 output-factor=0 path=reo"
-    )
-    data += b"\nDistortion\nPhraseDictionaryCompact num-features=1 input-factor=0 output-factor=0 path=cpt\n"
+    factors = b"input-factor=0 output-factor=0"
+    data = b"[feature]\nLexicalReordering type=msd-backward-fe %b path=reo\n" % factors
+    data += b"Distortion\nPhraseDictionaryCompact num-features=1 %b path=cpt\n" % factors
     assert found(data) == []
     # Moses takes words for 0
     assert found(data + b"[input-factors]\nsurface\n[mapping]\n0 T TranslationModel0\n") == []
