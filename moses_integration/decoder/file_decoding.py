@@ -105,6 +105,7 @@ def decode_file(
         inputs=(),
         asked={
             **_request(ini, decoder, sentences),
+            "lines": raw and hashlib.sha256(bytes(raw.is_last)).hexdigest(),
             "nbest": wanted and wanted._asdict(),
             "printed": asdict(raw.restore.settings if raw else printed),
             "outputs": list(outputs),
