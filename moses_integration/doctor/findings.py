@@ -10,6 +10,7 @@ from functools import partialmethod
 from typing import Literal, get_args
 
 from moses_integration.ini.problems import Severity
+from moses_integration.language_model.arpa import OnlyMosesError
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, counted
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
@@ -74,6 +75,8 @@ class Diagnosis:
             yield
         except InterruptedWorkError:
             raise
+        except OnlyMosesError as error:
+            self.add_error(error, where, "embedded error")
         except PhrasescoreError as error:
             self.add_error(error, where, severity)
 

@@ -58,6 +58,10 @@ _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
 _LOOSE_HEADER = re.compile(rb"\\.*[ \t]|ngram(?! [ \t]*[0-9]+=).*")  # KenLM refuses these
 
 
+class OnlyMosesError(LanguageModelError):
+    """A model that KenLM reads, and so real Moses, but not this program."""
+
+
 def shown(text: bytes) -> str:
     """Quote the beginning of ``text``, with escapes for invisible characters."""
     return f"'{visible(text, _LONGEST_SHOWN)}'"
@@ -234,6 +238,9 @@ class ArpaFile:
             line = self._lines.next_filled()
         if line is None:
             raise LanguageModelError("the file is empty, where an ARPA model was expected")
+        if line.startswith((b"BZh", b"\xfd7zXZ")):
+            problem = "packed by bzip2 or xz, which only real Moses reads"
+            raise OnlyMosesError(problem, remedy="unpack it, or pack it with gzip")
         if line != b"\\data\\":
             raise self._lines.error(
                 f"expected \\data\\ as the first line of an ARPA file, found {shown(line)}",

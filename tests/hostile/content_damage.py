@@ -89,7 +89,7 @@ CONTENTS: Mapping[str, Damage] = {
         "CR line ends": lambda text: text.replace(b"\n", b"\r"),
         "CR LF line ends": lambda text: text.replace(b"\n", b"\r\n"),
         "10^6 tokens in a line": lambda text: b"s0 " * _MANY + b"\n" + text,
-        "NULs in it": lambda text: text.replace(b" ", b" \0").replace(b"0", b"\0"),
+        "NULs in it": lambda text: text.replace(b" ", b" \0").replace(b"\n", b"\0\n"),
         "a picture": lambda text: b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + bytes(100),
         "a program": lambda text: b"\x7fELF\2\1\1" + bytes(200),
     }.items()

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from moses_integration.language_model.arpa import CUT_OFF, KENLM_BINARY_MAGIC, shown
+from moses_integration.language_model.arpa import CUT_OFF, KENLM_BINARY_MAGIC, OnlyMosesError, shown
 from moses_integration.language_model.automaton import HIGHEST_ORDER, UNKNOWN_WORD
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import LanguageModelError
@@ -123,9 +123,9 @@ def read_header(sections: Sections) -> KenlmHeader:
     return KenlmHeader(kind, multiplier, tuple(map(int, counts)))
 
 
-def only_moses(why: str) -> LanguageModelError:
+def only_moses(why: str) -> OnlyMosesError:
     """Return the error of a binary that KenLM reads, and so real Moses, but not this program."""
-    return LanguageModelError(f"{why}, so only real Moses reads it", remedy="name the ARPA file")
+    return OnlyMosesError(f"{why}, so only real Moses reads it", remedy="name the ARPA file")
 
 
 def damaged(problem: str) -> LanguageModelError:

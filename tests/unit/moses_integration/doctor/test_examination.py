@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import os
 import shutil
@@ -254,6 +255,11 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         MOSES, "a blank where KenLM, and so real Moses, needs a tab", "system/lm.arpa:"),
     "a language model with CR LF": (edit(LM, lambda data: data.replace(b"\n", b"\r\n")),
         MOSES, "a blank where KenLM, and so real Moses, needs a tab", "system/lm.arpa:"),
+    "a language model packed by bzip2": (edit(LM, bz2.compress),
+        EMBEDDED, "packed by bzip2 or xz, which only real Moses reads", "system/lm.arpa"),
+    "a language model with rest costs": (
+        edit(LM, lambda _: kenlm_binary("probing")[:96] + b"\1" + kenlm_binary("probing")[97:]),
+        EMBEDDED, "the binary has rest costs, so only real Moses reads it", "system/lm.arpa"),
     "a language model of words": (
         edit(LM, lambda _: arpa_of([dict.fromkeys(("<s>", "</s>"), (-1, 0))]).encode()),
         MOSES, "a model of order 1; KenLM, and so", "system/lm.arpa"),
