@@ -34,7 +34,7 @@ _NUMBER = re.compile("[+-]?[0-9]{1,9}")
 _PHRASES_ONLY = frozenset(["Distortion", "LexicalReordering"])  # Moses refuses them beside rules
 
 
-def number_read(value: str) -> int:
+def _number_read(value: str) -> int:
     """Return the whole number that Moses reads from a value: the digits at its start, or 0."""
     found = _NUMBER.match(value)
     return int(found[0]) if found else 0
@@ -78,7 +78,7 @@ def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
         tokens = text.split()
         path, kind, index = ["0", *tokens][-3:] if 1 < len(tokens) < 4 else ("", "", "")
         last = steps[-1][0] if steps else -1
-        at, model = number_read(path), number_read(index)
+        at, model = _number_read(path), _number_read(index)
         if not (max(last, 0) <= at <= last + 1 and 0 <= model < counts.get(kind, 0)):
             raise ini.error(
                 f"[mapping] has {text!r}, expected 'path T table' with one of the "
@@ -109,7 +109,7 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     for name, (by_phrases, by_rules) in _VALUES.items():
         known = by_phrases if has_phrases else by_rules
         for number, value in ini.value_lines(name)[:1]:
-            if number_read(value) not in known:
+            if _number_read(value) not in known:
                 problem = f"with [{name}] {value} Moses cannot translate plain text in this system"
                 remedy = f"write one of {', '.join(map(str, known))}"
                 yield "moses error", ini.error(problem, line=number, remedy=remedy)
@@ -126,7 +126,7 @@ def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity
         place = line.options.get("path", "")
         read = set(line.options.get("input-factor", "").split(",")) - {""}
         given = ini.values("input-factors") or ["0"]
-        if missing := read - {str(number_read(each)) for each in given}:
+        if missing := read - {str(_number_read(each)) for each in given}:
             problem = f"{line.name} reads factor {min(missing)}, which [input-factors] lacks"
             remedy = "correct input-factor= or [input-factors]"
             yield "error", ini.error(problem, line=line.line, remedy=remedy)

@@ -40,7 +40,7 @@ _NAME = re.compile(rb"\w+")
 _BESIDE_THE_PROGRAM = _ROOT / "phrasescore" / "__pycache__" / "compiled"
 
 # variable -> the values with which numba can compile; it would fail late, or abort the process
-_COMPILABLE = {"NUMBA_DISABLE_JIT": "0*", "NUMBA_CPU_FEATURES": r"([+-][^,]+,?)*"}
+_COMPILABLE = {"NUMBA_DISABLE_JIT": "0*", "NUMBA_CPU_FEATURES": r"([+-][^,]+(,|$))*"}
 
 chosen_folder: Path | None = None  # without a safe folder, nothing is cached
 
