@@ -16,6 +16,7 @@ from moses_integration.system_building.build_settings import (
     DEFAULT_ALIGNERS,
     Aligner,
     BuildInputs,
+    BuildRecord,
     BuildSettings,
     SystemFolder,
     default_ini,
@@ -47,7 +48,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
-from phrasescore.runs.results import RESULT, BuildRecord
+from phrasescore.runs.results import RESULT
 from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 from phrasescore.table.line_assembly import Phrases
 

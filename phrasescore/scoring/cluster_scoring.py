@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from phrasescore.cluster.cluster import Cluster, Task, in_order, own_name, own_threads, say
+from phrasescore.cluster import Cluster, Task, in_order, own_name, own_threads, say
 from phrasescore.errors import ClusterError, ModelError, SettingsError, counted
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.runs.final_names import GzipMember, compress_member

@@ -29,7 +29,7 @@ from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.words.known_words import first_words, known_words, unknown_warning
 
 if TYPE_CHECKING:
-    from phrasescore.cluster.cluster import Cluster
+    from phrasescore.cluster import Cluster
     from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024

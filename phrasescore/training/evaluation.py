@@ -20,11 +20,11 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError
+from phrasescore.model.folder import CurvePoint
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
 from phrasescore.runs.json_files import parse_object
-from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 

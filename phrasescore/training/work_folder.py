@@ -27,12 +27,12 @@ import torch
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError, visible
-from phrasescore.model.folder import CURVES, PROVENANCE
+from phrasescore.model.folder import CURVES, PROVENANCE, TrainingRecord
 from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.final_names import scratch_folder, whole_names, write_atomically
 from phrasescore.runs.identity import refuse_differences
 from phrasescore.runs.json_files import read_object, write_json
-from phrasescore.runs.results import RESULT, TrainingRecord
+from phrasescore.runs.results import RESULT
 from phrasescore.training.encoding import FILES_OF_PAIRS
 from phrasescore.training.settings import INPUT
 

@@ -1,4 +1,4 @@
-"""Hash functions for compiled code, a hash table with pairs of ids as keys, and repeated phrases.
+"""Hash functions and tables for compiled code, repeated phrases, and arrays that grow.
 
 A table of pairs is an array of records whose field ``key`` holds a pair; the caller defines the
 other fields. If a slot is occupied, the next slot is tried (open addressing), so there must always
@@ -177,3 +177,16 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 def is_first(digests: Digests) -> NDArray[np.bool_]:
     """Return a mask ``(N,)`` of the rows whose digest no earlier row has; see `first_rows`."""
     return first_rows(digests) == np.arange(len(digests))
+
+
+def with_room(array: NDArray[Any], needed: int) -> NDArray[Any]:
+    """Return an array with at least ``needed`` rows: the array itself, or a longer copy.
+
+    A copy is at least twice as long as the array, so that the total time for copies stays
+    proportional to the number of rows added. The new rows are not initialised.
+    """
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return longer

@@ -18,11 +18,10 @@ from moses_integration.ini.feature_weights import listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
-from tuning.loop.score_benefit import estimate_benefits
+from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
 from tuning.loop.tuning_settings import OptimizationSettings
 from tuning.loop.weights import WeightPlan, read_plan
-from tuning.metrics.metric_scores import CandidateStatistics
-from tuning.metrics.score_tables import benefit_in_words
+from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 

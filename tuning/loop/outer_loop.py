@@ -35,16 +35,23 @@ from phrasescore.errors import InputError, counted
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import RESULT, Optimized, ScoreBenefit, TunedRound, TuningRecord
+from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.score_benefit import estimate_benefits
-from tuning.loop.tuning_settings import TuningSettings
+from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
+from tuning.loop.tuning_settings import (
+    Optimized,
+    ScoreBenefit,
+    TunedRound,
+    TuningRecord,
+    TuningSettings,
+)
 from tuning.loop.weights import WeightPlan, read_weights_file
 from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, read_json
-from tuning.metrics.metric_scores import CandidateStatistics, objective_score
-from tuning.metrics.score_tables import benefit_in_words, points
+from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.score_tables import points
 from tuning.metrics.significance import mean_and_deviation
+from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
 

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from moses_integration.system_building.build_settings import BuildRecord
+from moses_integration.tables.filtering import FilterRecord
+from phrasescore.analysis.scatter import ScatterRecord
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import (
     InputError,
@@ -21,39 +24,46 @@ from phrasescore.errors import (
     SettingsError,
     counted,
 )
-from phrasescore.model.folder import CURVES
+from phrasescore.model.folder import CURVES, CurvePoint, TrainingRecord
 from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import JsonError, parse_object
-from phrasescore.runs.results import (
-    RESULT,
-    BuildRecord,
-    ComparisonRecord,
-    CurvePoint,
-    ExperimentRecord,
-    FilterRecord,
-    Record,
-    ScatterRecord,
-    ScoringRecord,
-    TrainingRecord,
-    TuningRecord,
-    parse_record,
-)
+from phrasescore.runs.results import RESULT, Record, parse_record
+from tuning.experiment.table import ExperimentRecord
+from tuning.loop.score_benefit import benefit_in_words
+from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.work_folder import WEIGHTS
-from tuning.metrics.score_tables import benefit_in_words
+from tuning.metrics.system_comparison import ComparisonRecord
 from tuning.report.figures import (
+    ScoreSet,
+    about_tests,
+    in_words,
     interval_figure,
     learning_figure,
     rounds_table,
+    score_sets,
     score_table,
     tuning_figure,
+    verdict,
     weights_table,
 )
-from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class ScoringRecord(Record):
+    """The part of the record of ``score`` that other commands read.
+
+    Args:
+        provenance: The provenance of the scores.
+    """
+
+    kind: ClassVar[str] = "score"
+    provenance: dict[str, Any] = field(default_factory=dict)
+
 
 T = TypeVar("T")
 _LEVELS = 5
@@ -64,7 +74,7 @@ _DEV = "dev"  # the name of the text that an experiment tunes weights on
 _WORK = ".training"  # the suffix of a training's work folder
 _VERSIONS = ("phrasescore", "python", "libraries", "aligners", "processor", "machine", "cores")
 # kind of record -> its name on the page; the page shows the kinds in this order
-_NOUNS: dict[type, str] = {
+_RECORDS: dict[type[Record], str] = {
     BuildRecord: "built system",
     TrainingRecord: "model",
     ScoringRecord: "scored table",
@@ -73,8 +83,8 @@ _NOUNS: dict[type, str] = {
     TuningRecord: "tuned system",
     ExperimentRecord: "experiment",
     ComparisonRecord: "comparison",
-    type(None): "damaged file",
 }
+_NOUNS: dict[type, str] = {**_RECORDS, type(None): "damaged file"}
 
 
 class ResultFiles:
@@ -193,7 +203,7 @@ def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
     try:
         if path.stat().st_size > _LARGEST_JSON:
             return
-        record = parse_record(_object(files.bytes(path), path))
+        record = parse_record(_object(files.bytes(path), path), *_RECORDS)
         if record is not None:
             yield FoundResult(path, name, record)
         elif is_result:

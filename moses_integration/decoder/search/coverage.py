@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Record, Records, borrowed, compiled
-from phrasescore.words.hashing import fill_row_slots, find_row
+from phrasescore.words.hashing import fill_row_slots, find_row, with_room
 
 _NONE = -1
 _FIRST_COVERAGES = 512

@@ -19,14 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.features.reordering import MONOTONE, SWAP, turn_to
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.neural_search import Waiting, can_wait, defer
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
-    NEEDS_EDGES,
     NEEDS_ROOM,
     NEEDS_SCORES,
     Model,
@@ -48,6 +46,7 @@ from moses_integration.decoder.search.stacks import (
     sort_members,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # the phases of a stack, in this order
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
@@ -115,7 +114,7 @@ class Cubes(NamedTuple):
             top.
         used: One record: how many elements of each growing array are in use.
         needed: One record: how many elements each growing array must have room for, when a search
-            returns ``NEEDS_EDGES``.
+            returns ``NEEDS_ROOM``.
     """
 
     edges: Records
@@ -273,10 +272,9 @@ def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
         coverage = stacks.records[number].coverage
         if number == search.coverages.records[coverage].member:
             distortion = search.limits.distortion
-            if not find_steps(search.coverages, coverage, search.sentence, distortion):
+            steps = find_steps(search.coverages, coverage, search.sentence, distortion)
+            if not (steps and _add_edges(search, cubes, coverage)):
                 return NEEDS_ROOM
-            if not _add_edges(search, cubes, coverage):
-                return NEEDS_EDGES
         progress.expanded += 1
     return DONE
 
@@ -391,7 +389,7 @@ def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     if cells <= cubes.cells.size:
         return DONE
     cubes.needed[0].cells = cubes.needed[0].heap = cells
-    return NEEDS_EDGES
+    return NEEDS_ROOM
 
 
 @inlined
@@ -460,7 +458,7 @@ def _search(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> in
             progress.phase = _BEGIN_CELLS
         elif progress.phase == _BEGIN_CELLS:
             if not _begin_cells(search, waiting, cubes, progress.stack + 1):
-                return NEEDS_EDGES
+                return NEEDS_ROOM
             progress.phase = _FILL_STACK
         else:
             status = _fill_stack(search, waiting, cubes, progress.stack + 1)

@@ -45,8 +45,10 @@ from moses_integration.decoder.search.stacks import (
     replace_best,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 ENOUGH = 4096  # how many hypotheses to score together: larger matrix products save hardly any time
+_FIRST_WAITING = 2 * ENOUGH
 
 DEFERRED = np.dtype(
     [
@@ -105,6 +107,26 @@ class Waiting(NamedTuple):
     expansions: Records
     heads: NDArray[np.int32]
     used: NDArray[np.int64]
+
+    @classmethod
+    def new(cls, neural: NeuralTerms, histories: Histories, longest_sentence: int) -> Waiting:
+        """Make room for the first deferred hypotheses of sentences of up to this many words."""
+        return cls(
+            neural,
+            histories,
+            deferred=np.empty(_FIRST_WAITING, DEFERRED),
+            expansions=np.empty(_FIRST_WAITING, EXPANSION),
+            heads=np.empty(longest_sentence + 1, np.int32),
+            used=np.zeros(2, np.int64),
+        )
+
+    def with_room(self, hypotheses: int, expansions: int) -> Waiting:
+        """Return the same with room for this many more hypotheses and expansions."""
+        deferred, begun = self.used.tolist()
+        return self._replace(
+            deferred=with_room(self.deferred, deferred + hypotheses),
+            expansions=with_room(self.expansions, begun + expansions),
+        )
 
 
 @inlined

@@ -31,7 +31,6 @@ from moses_integration.decoder.search.coverage import (
     clear_coverages,
     find_steps,
 )
-from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.stacks import (
     Limits,
     Stacks,
@@ -40,9 +39,10 @@ from moses_integration.decoder.search.stacks import (
     put,
     sort_members,
 )
+from moses_integration.decoder.search.translation_options import Options
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
-NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
+NEEDS_ROOM, NEEDS_SCORES, DONE = range(3)  # the reasons why a search returns
 
 
 class Model(NamedTuple):

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from phrasescore.errors import ResumeError, SettingsError
-from phrasescore.runs.results import CurvePoint
+from phrasescore.model.folder import CurvePoint
 from phrasescore.training.evaluation import add_point, begin_curve
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import INPUT, TrainingSettings

@@ -11,19 +11,15 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from moses_integration.system_building.build_settings import BuildRecord
+from phrasescore.model.folder import TrainingRecord
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import (
-    BuildRecord,
-    Optimized,
-    TrainingRecord,
-    TunedRound,
-    TuningRecord,
-)
 from tests.support.result_folders import (
     write_comparison,
     write_model,
     write_tuning,
 )
+from tuning.loop.tuning_settings import Optimized, TunedRound, TuningRecord
 from tuning.report import figures
 from tuning.report.report_page import read_results, write_report
 

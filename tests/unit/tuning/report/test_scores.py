@@ -6,8 +6,8 @@ import dataclasses
 
 import pytest
 
-from phrasescore.runs.results import ComparedSystem
-from tuning.report.scores import ScoreSet, about_tests, in_words, verdict
+from tuning.metrics.significance import ComparedSystem
+from tuning.report.figures import ScoreSet, about_tests, in_words, verdict
 
 FIRST = ComparedSystem("A", (0.3, 0.31), 0.305, 0.007)
 SECOND = ComparedSystem("B", (0.32, 0.33), 0.325, 0.007, 0.02, 0.01, 0.03, 0.01, 0.0123)
