@@ -125,7 +125,7 @@ class _Watch(event.Listener):
         self.seconds = 0.0
         self._since, self.depth, self._said = 0.0, 0, False
 
-    def on_start(self, _event: Any) -> None:
+    def on_start(self, _event: object) -> None:
         """Note that numba begins to compile a function."""
         _turns.begin_to_compile()
         if not self.depth:
@@ -133,7 +133,7 @@ class _Watch(event.Listener):
         self.depth += 1
         self.tell(self.seconds + time.monotonic() - self._since)
 
-    def on_end(self, _event: Any) -> None:
+    def on_end(self, _event: object) -> None:
         """Count a compiled function."""
         self.depth -= 1
         if not self.depth:
@@ -165,7 +165,7 @@ class _Turns(event.Listener):
         folder = compile_cache.chosen_folder
         self._compiles = folder is not None and not any(folder.glob("*/*.nbi"))
 
-    def on_start(self, _event: Any) -> None:
+    def on_start(self, _event: object) -> None:
         """Wait for other processes that compile, if this one compiles too."""
         with self._threads:
             if not self.depth and self._compiles:
@@ -179,7 +179,7 @@ class _Turns(event.Listener):
             if self._file < 0:
                 self._file = _locked()
 
-    def on_end(self, _event: Any) -> None:
+    def on_end(self, _event: object) -> None:
         """Let the next process compile."""
         with self._threads:
             self.depth -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
@@ -76,8 +76,8 @@ class BuildRecord(Record):
     """The record of ``build``: the seconds and counts of each step, and the provenance."""
 
     kind: ClassVar[str] = "build"
-    steps: dict[str, dict[str, Any]]
-    provenance: dict[str, Any]
+    steps: dict[str, dict[str, object]]
+    provenance: dict[str, object]
 
 
 @dataclass(frozen=True)

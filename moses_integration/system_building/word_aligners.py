@@ -31,7 +31,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,10 @@ _FLOOR = 1e-3
 _TOO_UNEVEN = 1e-200
 _MAX_OPERATIONS = 50_000_000
 _SIDE_BY_SIDE, _SOURCE_ALONE, _TARGET_ALONE = 0, 1, 2
+_Floats: TypeAlias = NDArray[np.float64]
+_Symbols: TypeAlias = NDArray[np.int32]
+# for source and target, the symbols of all pairs and the first symbol of each pair
+_Texts: TypeAlias = tuple[_Symbols, NDArray[np.int64], _Symbols, NDArray[np.int64]]
 
 
 def align_words(
@@ -74,7 +78,7 @@ def align_words(
     output: Path,
     *,
     threads: int,
-) -> tuple[Links, dict[str, Any]]:
+) -> tuple[Links, dict[str, object]]:
     """Align all sentence pairs; join the links of both directions by grow-diag-final-and.
 
     Args:
@@ -101,9 +105,10 @@ def align_words(
     forward, reverse = _align_both_ways(texts, aligner, output, len(source), threads)
     backward = Links(reverse.targets, reverse.sources, reverse.offsets)
     links = grow_diag_final_and(forward, backward, source.lengths, target.lengths)
-    record: dict[str, Any] = {"made_by": {_LIBRARY: version_of(_LIBRARY)}}
+    made_by: dict[str, object] = {_LIBRARY: version_of(_LIBRARY)}
     if aligner == "eflomal":
-        record["made_by"]["seed"] = _SEED
+        made_by["seed"] = _SEED
+    record: dict[str, object] = {"made_by": made_by}
     if too_long:
         told = (
             f"{aligner} finds no link in {counted(too_long, 'pair')} with more than {limit:,} words"
@@ -264,10 +269,10 @@ def align_monotonically(
 
 
 @compiled
-def _expected_counts(texts: Any, prob: Any, rooms: Any) -> Any:
+def _expected_counts(texts: _Texts, prob: _Floats, rooms: _Floats) -> _Floats:
     """Return the expected count of each operation, computed by the forward-backward algorithm."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
-    counts = np.zeros(prob.shape)
+    counts = np.zeros(prob.shape)  # (source symbols, target symbols); 0 is no symbol
     scale = np.empty(rooms.shape[1])
     for pair in range(source_starts.size - 1):
         s = source_ids[source_starts[pair] : source_starts[pair + 1] - 1]
@@ -279,7 +284,7 @@ def _expected_counts(texts: Any, prob: Any, rooms: Any) -> Any:
 
 
 @compiled
-def _go_forward(s: Any, t: Any, prob: Any, forward: Any, scale: Any) -> None:
+def _go_forward(s: _Symbols, t: _Symbols, prob: _Floats, forward: _Floats, scale: _Floats) -> None:
     """Fill in the probability of every pair of prefixes.
 
     Each row is divided by its sum, so that long sequences do not underflow; ``scale`` receives the
@@ -301,9 +306,11 @@ def _go_forward(s: Any, t: Any, prob: Any, forward: Any, scale: Any) -> None:
 
 
 @compiled
-def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: Any) -> None:
+def _count_backward(
+    s: _Symbols, t: _Symbols, prob: _Floats, rooms: _Floats, scale: _Floats, counts: _Floats
+) -> None:
     """Add the expected count of every operation; rows are scaled as in `_go_forward`."""
-    forward, backward = rooms[0], rooms[1]
+    forward, backward = rooms[0], rooms[1]  # both (n + 1, m + 1)
     n, m = s.size, t.size
     for i in range(n, -1, -1):
         for j in range(m, -1, -1):
@@ -324,7 +331,13 @@ def _count_backward(s: Any, t: Any, prob: Any, rooms: Any, scale: Any, counts: A
 
 
 @compiled
-def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) -> None:
+def _find_best(
+    texts: _Texts,
+    log_prob: _Floats,
+    rooms: tuple[_Floats, NDArray[np.uint8]],
+    links: _Symbols,
+    offsets: NDArray[np.int64],
+) -> None:
     """Fill in the links on each pair's most probable path; if steps tie, a link is preferred."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     best, how = borrowed(rooms)
@@ -351,7 +364,7 @@ def _find_best(texts: Any, log_prob: Any, rooms: Any, links: Any, offsets: Any) 
 
 
 @compiled
-def _trace(how: Any, i: int, j: int, links: Any) -> int:
+def _trace(how: NDArray[np.uint8], i: int, j: int, links: _Symbols) -> int:
     """Write the links of the path to (i, j), the last link first; return the number of links."""
     found = 0
     while i > 0 or j > 0:

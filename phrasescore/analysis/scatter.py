@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +57,7 @@ class ScatterRecord(Record):
     spearman: Number | None
     near: Probability
     far: Probability
-    provenance: dict[str, Any]
+    provenance: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
 
 
 def scatter_record(
-    drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, Any]
+    drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, object]
 ) -> ScatterRecord:
     """Compare ln p of N drawn pairs by table and model, ``(2, N)``."""
     difference = np.abs(ln_p[1] - ln_p[0])

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import safetensors
@@ -31,7 +31,7 @@ from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.runs.final_names import hidden, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
-from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.json_files import JsonObject, read_object, write_json
 from phrasescore.runs.results import RESULT, Count, Number, Record, Seconds
 from phrasescore.table.phrase_table import SIDES, Side
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
@@ -114,8 +114,8 @@ class TrainingRecord(Record):
     """
 
     kind: ClassVar[str] = "train"
-    config: dict[str, Any] = field(default_factory=dict)
-    provenance: dict[str, Any] = field(default_factory=dict)
+    config: dict[str, object] = field(default_factory=dict)
+    provenance: dict[str, object] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -299,7 +299,7 @@ def _no_model(folder: Path, why: str) -> ModelError:
     return ModelError(f"not a phrasescore model: {why}", path=folder, remedy=remedy)
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> JsonObject:
     if not (folder / CONFIG).is_file():
         raise _no_model(folder, f"it has no {CONFIG}")
     try:
@@ -355,7 +355,7 @@ def save_model(
     folder: Path,
     model: SequenceModel,
     vocabularies: tuple[Vocabulary, Vocabulary],
-    provenance: dict[str, Any],
+    provenance: dict[str, object],
     *,
     curves: Path | None = None,
     outside: OutsideWords = NO_OUTSIDE_WORDS,

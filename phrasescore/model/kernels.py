@@ -18,7 +18,7 @@ from torch import Tensor
 from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.generic]
 _ONE = np.float32(1.0)
 
 

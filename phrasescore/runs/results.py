@@ -34,7 +34,7 @@ class Record:
 
     kind: ClassVar[str] = ""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the record as JSON values."""
         return {"kind": self.kind, "version": VERSION, **_values(self)}
 
@@ -46,7 +46,7 @@ class Record:
 Known = TypeVar("Known", bound=Record)
 
 
-def _values(value: Any) -> Any:
+def _values(value: object) -> Any:
     """Convert nested dataclasses to mappings, and paths to text."""
     if dataclasses.is_dataclass(value):
         return {
@@ -61,7 +61,7 @@ def _values(value: Any) -> Any:
     return str(value) if isinstance(value, Path) else value
 
 
-def parse_record(content: Mapping[str, Any], *classes: type[Known]) -> Known | None:
+def parse_record(content: Mapping[str, object], *classes: type[Known]) -> Known | None:
     """Return the record in a JSON object; ``None`` if none of the classes has its kind.
 
     Raises:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.journal import earlier_signature
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
@@ -93,7 +94,7 @@ class Rescoring:
             note=scorer.note,
         ).write(self.output)
 
-    def figures(self, done: StreamReport[ScoringCounts]) -> dict[str, Any]:
+    def figures(self, done: StreamReport[ScoringCounts]) -> JsonObject:
         """Return the figures of a run, as JSON values."""
         counts, settings = done.counts, self.settings
         columns = ["average"] if settings.average else self.folders
@@ -119,7 +120,7 @@ class Rescoring:
         }
 
 
-def described(figures: Mapping[str, Any]) -> str:
+def described(figures: JsonObject) -> str:
     """Describe a run in lines for the user, from its figures."""
     unknown = figures["source_unknown_rate"], figures["target_unknown_rate"]
     resumed = ""
@@ -226,7 +227,7 @@ def _refuse_unknown_words(
             raise ModelError(known.problem, path=folder, remedy=remedy)
 
 
-def _earlier_signature(table: str, output: str) -> dict[str, Any] | None:
+def _earlier_signature(table: str, output: str) -> dict[str, object] | None:
     """Return the signature of an interrupted run over the same table, if there was one."""
     signature = earlier_signature(output)
     if signature is None or signature.get("phrasescore") != __version__:

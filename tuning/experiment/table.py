@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -127,10 +127,10 @@ class ExperimentRecord(Record):
 
     kind: ClassVar[str] = "experiment"
     name: str
-    settings: dict[str, Any]
+    settings: dict[str, object]
     systems: tuple[ExperimentRow, ...]
     texts: dict[str, ComparisonRecord]
-    provenance: dict[str, Any]
+    provenance: dict[str, object]
     parts: tuple[ExperimentPart, ...] = ()
 
 

@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,7 +173,7 @@ class ListOptimization(OptimizationSettings):
     lists: tuple[str, ...]
     start: str | None = None
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
         settings = dataclasses.asdict(self)
@@ -208,9 +207,9 @@ class OptimizationReport:
     candidates: int
     seconds: float
     notes: tuple[str, ...]
-    provenance: Mapping[str, Any]
+    provenance: Mapping[str, object]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the content of a weights file."""
         return {**vars(self), "seconds": round(self.seconds, 3)}
 

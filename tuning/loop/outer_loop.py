@@ -85,7 +85,7 @@ class TuningTask:
     plan: WeightPlan
     statistics: CandidateStatistics
     decoder: NBestDecoder
-    provenance: Mapping[str, Any]
+    provenance: Mapping[str, object]
     say: Say
 
     def record(self, weights: Mapping[str, tuple[float, ...]], **more: Any) -> TuningRecord:

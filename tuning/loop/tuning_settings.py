@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
@@ -94,7 +94,7 @@ class TuningSettings(OptimizationSettings):
     rounds: int = 8
     runs: int = 1
 
-    def identity(self, ini: MosesIni) -> dict[str, Any]:
+    def identity(self, ini: MosesIni) -> dict[str, object]:
         """Return the settings and input digests that identify a run, as JSON values.
 
         Stop rules, the number of runs and the number of threads are not part of the identity, so a
@@ -123,7 +123,7 @@ class TuningSettings(OptimizationSettings):
             "frozen weights": list(self.freeze),
         }
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         settings = dataclasses.asdict(self)
         for path in ("ini", "source", "references"):
@@ -249,9 +249,9 @@ class TuningRecord(Record):
     deviation: Number | None = None
     average: Number | None = None
     warnings: tuple[str, ...] = ()
-    seeds: list[Any] | None = None
+    seeds: list[object] | None = None
     benefits: tuple[ScoreBenefit, ...] = ()
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, object] = field(default_factory=dict)
 
 
 def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:

@@ -7,13 +7,14 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, log_brevity_penalty
 from phrasescore.errors import CorpusError, SettingsError, counted
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.runs.results import Count, Positive, Record
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_scores import columns_of, metric_scores
@@ -86,7 +87,7 @@ class TextScores:
             notes=text.notes,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values; scores are fractions."""
         return {
             "file": str(self.path),
@@ -132,7 +133,7 @@ class Evaluation:
         lines += [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
         return ScoreTable(header, rows).to_text() + "\n" + "\n".join(lines) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return everything as JSON values; scores are fractions."""
         return {
             "references": [str(path) for path in self.references],
@@ -196,14 +197,14 @@ class ComparisonRecord(Record):
     kind: ClassVar[str] = "compare"
     references: tuple[str, ...]
     sentences: Count
-    known_words: dict[str, Any] | None = None
+    known_words: JsonObject | None = None
     signatures: dict[str, str]
     trials: Positive
     seed: int
     files: dict[str, tuple[str, ...]]
     metrics: dict[str, tuple[ComparedSystem, ...]]
     notes: tuple[str, ...]
-    by_length: list[Any] | None = None
+    by_length: Sequence[object] | None = None
     source: str = ""
 
 
@@ -277,7 +278,7 @@ class SystemComparison:
         explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
         return f"{self._table(self.scores).to_text()}{groups}\n{explanation}\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
         groups = [
             {**group.to_json(), "metrics": dict(scores)}

@@ -19,7 +19,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from rapidfuzz.distance import Levenshtein
@@ -250,7 +249,7 @@ class Evaluation:
         ]
         return ScoreTable(["", "words", "accuracy", "CER"], rows).to_text()
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the scores as JSON values."""
         return {each.name: dataclasses.asdict(each) for each in self.scores}
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from moses_integration.system_building.build_settings import BuildRecord
 from moses_integration.tables.filtering import FilterRecord
@@ -62,7 +62,7 @@ class ScoringRecord(Record):
     """
 
     kind: ClassVar[str] = "score"
-    provenance: dict[str, Any] = field(default_factory=dict)
+    provenance: dict[str, object] = field(default_factory=dict)
 
 
 T = TypeVar("T")
@@ -142,7 +142,7 @@ def left_out(error: Exception) -> str:
     return f"{error} The report omits this file."
 
 
-def _object(text: bytes, path: Path) -> dict[str, Any]:
+def _object(text: bytes, path: Path) -> dict[str, object]:
     try:
         return parse_object(text)
     except JsonError as error:
@@ -240,8 +240,8 @@ class Results:
     scores: list[ScoreSet] = field(default_factory=list)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
-    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    provenances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    configs: dict[str, dict[str, object]] = field(default_factory=dict)
+    provenances: dict[str, dict[str, object]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -448,7 +448,7 @@ def in_short(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+def _versions(provenances: Mapping[str, Mapping[str, object]]) -> dict[str, list[str]]:
     """Return each combination of versions and machine, with the names of its records."""
     found: dict[str, list[str]] = {}
     for name, made in provenances.items():

@@ -398,7 +398,7 @@ def _compiled_steps() -> SimpleNamespace:
 
 
 def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:
-    def run(*arguments: Any) -> None:
+    def run(*arguments: object) -> None:
         kernel(*[kernels.array_of(x) if isinstance(x, Tensor) else x for x in arguments])
 
     return run

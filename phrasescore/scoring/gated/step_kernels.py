@@ -15,15 +15,13 @@ the projections of a source. H is the size of a state, M the size of the readout
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.generic]
 # `add_panel` sets a new shift if a logit exceeds the shift by more than this. The value is safe
 # because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
