@@ -72,7 +72,7 @@ class TuningTask:
 
     Args:
         settings: The settings of tuning.
-        ini: The system to tune.
+        ini: The system to tune, with the settings of the search.
         plan: The weights to tune.
         statistics: The references and the objective.
         decoder: The decoder that writes n-best lists.
@@ -440,7 +440,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(work.path / "filtered" / INI_NAME)
         check_dev_set(ini, filtered, settings.source, settings.references, say)
-        task = TuningTask(settings, ini, plan, texts, decoder, settings.provenance(), say)
+        task = TuningTask(settings, searched, plan, texts, decoder, settings.provenance(), say)
         if several:
             return _run_seeds(task, work)
         result = Tuning(task, settings.seed, work).run()

@@ -37,15 +37,13 @@ from tuning.loop.work_folder import WEIGHTS
 from tuning.metrics.system_comparison import ComparisonRecord
 from tuning.report.figures import (
     ScoreSet,
-    about_tests,
-    in_words,
+    about_scores,
     interval_figure,
     learning_figure,
     rounds_table,
     score_sets,
     score_table,
     tuning_figure,
-    verdict,
     weights_table,
 )
 
@@ -417,14 +415,13 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, in_words, about_tests, tuning_figure, rounds_table,
+        score_table, interval_figure, about_scores, tuning_figure, rounds_table,
         weights_table, benefit_in_words, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)
     values = {
         "results": results,
-        "verdict": verdict(results.scores),
         "versions": _versions(results.provenances),
         "commands": [each for each in dict.fromkeys(commands) if each],
         **{function.__name__: function for function in functions},

@@ -20,7 +20,10 @@ from tests.support.result_folders import (
     write_tuning,
 )
 from tuning.loop.tuning_settings import Optimized, TunedRound, TuningRecord
+from tuning.metrics.metric_settings import MetricName
+from tuning.metrics.significance import ComparedSystem
 from tuning.report import figures
+from tuning.report.figures import ScoreSet
 from tuning.report.report_page import read_results, write_report
 
 
@@ -220,3 +223,17 @@ def test_aligners_of_a_system(tmp_path: Path) -> None:
     BuildRecord({}, {"aligners": aligners}).write(tmp_path / "system" / "result.json")
     named = "aligners eflomal seed 7, sil-thot 3.5.3, fast_align sil-thot 3.5.3"
     assert named in page_of(tmp_path).text
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_dev", "said"),
+    [
+        ("bleu", False, "BLEU times 100, higher is better"),
+        ("ter", False, "TER times 100, lower is better"),
+        ("bleu", True, "every system looks better than it is"),
+    ],
+)
+def test_the_direction_of_a_score(metric: MetricName, is_dev: bool, said: str) -> None:
+    """The note below a table says which direction is better, and warns of the dev set."""
+    systems = (ComparedSystem("A", (0.3,), 0.3, None),)
+    assert said in figures.about_scores(ScoreSet("text", metric, systems, 100, is_dev=is_dev))

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from phrasescore import cluster as cluster_module
 from phrasescore.cluster import Cluster
-from phrasescore.cluster import cluster as cluster_module
 from phrasescore.errors import ClusterError, InputError
 from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
