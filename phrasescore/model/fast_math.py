@@ -113,28 +113,27 @@ def store(array: Elements, index: int, value: np.float32) -> None:
     raise RuntimeError("for compiled code only")
 
 
+# numba demands equal annotations of both functions of an overload
 @overload(load, inline="always")
-def _load(array: types.Array, index: types.Type) -> Callable[[Elements, int], np.float32]:
+def _load(array: Any, index: Any) -> Callable[[Elements, int], np.float32]:
     if array.dtype == types.uint16:
 
-        def widen(array: Elements, index: int) -> np.float32:
+        def widen(array: Any, index: Any) -> np.float32:
             return _float_of_bits(np.uint32(array[index]) << np.uint32(16))
 
         return widen
 
-    def same(array: Elements, index: int) -> np.float32:
+    def same(array: Any, index: Any) -> np.float32:
         return array[index]
 
     return same
 
 
 @overload(store, inline="always")
-def _store(
-    array: types.Array, index: types.Type, value: types.Type
-) -> Callable[[Elements, int, np.float32], None]:
+def _store(array: Any, index: Any, value: Any) -> Callable[[Elements, int, np.float32], None]:
     if array.dtype == types.uint16:
 
-        def narrow(array: Elements, index: int, value: np.float32) -> None:
+        def narrow(array: Any, index: Any, value: Any) -> None:
             bits = _bits_of_float(value)
             # bfloat16 is the upper half of a float32. To round to nearest even, add 0x7FFF, or
             # 0x8000 if the upper half is odd.
@@ -143,7 +142,7 @@ def _store(
 
         return narrow
 
-    def plain(array: Elements, index: int, value: np.float32) -> None:
+    def plain(array: Any, index: Any, value: Any) -> None:
         array[index] = value
 
     return plain

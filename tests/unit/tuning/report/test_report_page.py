@@ -98,6 +98,16 @@ def test_benefits_of_scores_are_said(tmp_path: Path) -> None:
     assert wanted in page_of(tmp_path).text
 
 
+def test_settings_of_a_tuning_are_said(tmp_path: Path) -> None:
+    """The page says with which settings weights were tuned, those of the search among them."""
+    write_tuning(tmp_path / "tuned")
+    path = tmp_path / "tuned/result.json"
+    settings = {"optimizer": "mert", "sections": {"search-algorithm": "1"}, "freeze": []}
+    write_json(path, json.loads(path.read_text()) | {"provenance": {"settings": settings}})
+    said = re.sub(r"\s+", " ", page_of(tmp_path).text)
+    assert "Settings: optimizer mert, sections search-algorithm 1." in said
+
+
 def test_a_score_of_zero_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     """A best score of 0 has a point in the figure, like every other score."""
     canvas = Figure()
