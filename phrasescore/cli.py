@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore import __version__
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, SettingsError
 from phrasescore.runs import progress
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
