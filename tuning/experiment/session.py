@@ -187,7 +187,7 @@ def run_experiment(
                 write()
 
         runner = Runner(folder, settings.folder, jobs, say, after)
-        keeper = ResultsKeeper(plan, runner.stamps, rows)
+        keeper = ResultsKeeper(plan, runner.ledger, rows)
         write()
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were already done")

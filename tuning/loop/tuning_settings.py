@@ -66,6 +66,7 @@ class OptimizationSettings:
         return partial(run_mert, restarts=self.restarts, threads=threads, near=near)
 
 
+LIMITS = ("rounds", "seeds")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
 
@@ -93,11 +94,15 @@ class TuningSettings(OptimizationSettings):
     rounds: int = 8
     runs: int = 1
 
-    def identity(self, ini: MosesIni) -> dict[str, Any]:
-        """Return the settings and input digests that identify a run, as JSON values.
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The input files other than tables and models."""
+        return self.ini, self.source, *self.references
 
-        Stop rules, the number of runs and the number of threads are not part of the identity, so a
-        later call may change them and still continue the same run.
+    def recorded(self, ini: MosesIni) -> dict[str, Any]:
+        """Return everything that decoding and optimising depend on, except the input files.
+
+        The number of threads changes no result. ``LIMITS`` names the settings that may change.
         """
         from moses_integration.ini.model_files import named_paths
 
@@ -107,9 +112,6 @@ class TuningSettings(OptimizationSettings):
         }
         return {
             "outer loop": "trust region",  # refuses the folders of the loop without one
-            "moses.ini": sha256_of(self.ini),
-            "source": sha256_of(self.source),
-            "references": [sha256_of(path) for path in self.references],
             "tables and models": models,
             "optimizer": self.optimizer,
             "number of restarts": self.restarts,
@@ -120,6 +122,9 @@ class TuningSettings(OptimizationSettings):
             "objective": str(self.objective),
             "reference length": self.reference_length,
             "frozen weights": list(self.freeze),
+            "several seeds": self.runs > 1,
+            "rounds": self.rounds,
+            "seeds": self.runs,
         }
 
     def provenance(self) -> dict[str, Any]:
@@ -127,7 +132,7 @@ class TuningSettings(OptimizationSettings):
         settings = dataclasses.asdict(self)
         for path in ("ini", "source", "references"):
             del settings[path]
-        return provenance(inputs=[self.ini, self.source, *self.references], settings=settings)
+        return provenance(inputs=self.files, settings=settings)
 
 
 def _size_or_digest(path: Path) -> int | str | None:

@@ -41,8 +41,8 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.ledger import FunctionStep, Step, run_steps
 from phrasescore.runs.processes import usable_cores
-from phrasescore.runs.steps import FunctionStep, Step, run_steps
 from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_right
 
 Say = Callable[[str], None]

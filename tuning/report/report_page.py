@@ -40,7 +40,7 @@ from phrasescore.runs.results import (
     TuningRecord,
     parse_record,
 )
-from tuning.loop.work_folder import WEIGHTS
+from tuning.loop.weights import WEIGHTS
 from tuning.metrics.score_tables import benefit_in_words
 from tuning.report.figures import (
     interval_figure,
