@@ -32,7 +32,7 @@ from phrasescore.runs.final_names import (
     remove,
     remove_parts,
     scratch_folder,
-    whole_names,
+    whole_name,
 )
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
@@ -174,31 +174,43 @@ def write_entry(path: Path, entry: Entry) -> None:
     write_json(path, dataclasses.asdict(entry))
 
 
-def check_owner(folder: Path, *, record: str = RECORD) -> None:
-    """Raise an error if a folder has files of other programs, or of another command.
+def check_owner(folder: Path, record: str = RECORD) -> None:
+    """Raise an error if a folder has files, but not the record of a command that wrote them.
 
     Args:
         folder: The folder, which need not exist.
-        record: The file that the command writes first, so that it recognises its folder.
+        record: The file or folder that the command makes first.
 
     Raises:
-        ResumeError: The folder has files, but not the record; or it is a file.
+        ResumeError: The folder belongs to somebody else, or is a file.
+    """
+    if not (folder / record).exists():
+        refuse_files(folder, record)
+
+
+def refuse_files(folder: Path, lacks: str) -> None:
+    """Raise an error unless a folder is empty or missing, because it has no record of this command.
+
+    Raises:
+        ResumeError: The folder has files, or is a file.
     """
     problem = ""
     if os.path.lexists(folder) and not folder.is_dir():
-        problem = "a file, where a work folder was expected"
-    elif not (folder / record).exists() and (others := _other_files(folder, record)):
-        other = visible(os.fsencode(others[0]), 80)
-        problem = f"the folder is not empty ({other}) and has no {record}"
+        problem = "a file, where a folder was expected"
+    elif others := _other_files(folder):
+        problem = f"the folder is not empty ({others[0]}) and has no {lacks}"
     if problem:
-        remedy = "move it away, or name a new folder"
-        raise ResumeError(problem, path=folder, remedy=remedy)
+        raise ResumeError(problem, path=folder, remedy="move it away, or name a new folder")
 
 
-def _other_files(folder: Path, record: str) -> list[str]:
-    # a process that is killed right after its start leaves a lock file or a part of the record
-    names = whole_names(folder).values() if folder.exists() else ()
-    return sorted(name for name in names if name != record and not name.startswith(LOCK))
+def _other_files(folder: Path) -> list[str]:
+    """Return the names in a folder, except what a process leaves that is killed at its start."""
+    names = [path.name for path in folder.iterdir()] if folder.exists() else []
+    return sorted(
+        visible(os.fsencode(name), 80)
+        for name in names
+        if not (name.startswith(LOCK) or whole_name(name) or name == RECORD)
+    )
 
 
 def begin(
@@ -223,7 +235,7 @@ def begin(
     check_owner(folder)
     before = read_entry(folder / RECORD)
     # if only the record exists, the command failed on its input: a corrected run may begin
-    if before is not None and _other_files(folder, RECORD):
+    if before is not None and _other_files(folder):
         refuse_another(before, now, folder, remedy, inputs, limits)
     folder.mkdir(exist_ok=True)
     for part in folder.rglob(".*.part"):

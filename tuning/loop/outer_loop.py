@@ -40,7 +40,7 @@ from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Optimized, ScoreBenefit, TunedRound, TuningRecord
-from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare
+from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import estimate_benefits
 from tuning.loop.tuning_settings import LIMITS, TuningSettings
@@ -455,17 +455,18 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     )
     for note in texts.notes:
         say(f"note: {note}")
-    check_lines(settings.source, settings.references[0], len(texts), say)
+    lines = read_source(settings.source)
+    check_lines(lines, settings, len(texts), say)
     folder, remedy = Path(output), "name a new folder, or use the settings and inputs of its run"
     with held(folder, inside=True):
         work = entry_of(settings.recorded(ini), settings.files)
         begin(folder, work, settings.files, remedy, LIMITS)
         carry_settings(settings.ini, folder)
-        decoder, tables = prepare(settings, searched, folder)
+        decoder, tables = prepare(settings, searched, lines, folder)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(folder / "filtered" / INI_NAME)
-        check_dev_set(ini, filtered, settings.source, settings.references, say)
+        check_dev_set(ini, filtered, lines, settings, say)
         task = TuningTask(settings, ini, plan, texts, decoder, settings.provenance(), say)
         ledger = Ledger(folder / "steps")
         if settings.runs > 1:

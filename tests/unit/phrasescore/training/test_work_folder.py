@@ -84,7 +84,7 @@ def _is_file(work: Path) -> None:
         (lambda work: _link(work, "elsewhere"), r"\(a link"),
         (lambda work: _link(work, work.name), r"\(a link"),
         (lambda work: _link(work, "nowhere"), r"\(a link"),
-        (_is_file, "a file, where a work folder was expected"),
+        (_is_file, "a file, where a folder was expected"),
     ],
 )
 def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -> None:
