@@ -314,8 +314,7 @@ class Ledger:
 
     def do(
         self,
-        step: Step[Any],
-        work: Callable[[], Mapping[str, Any]],
+        step: FunctionStep,
         say: Callable[[str], None] = lambda text: None,
         *,
         outputs_are_whole: bool = False,
@@ -324,7 +323,6 @@ class Ledger:
 
         Args:
             step: The step. Outputs made from other inputs or settings are deleted first.
-            work: Does the step; returns its counts, as JSON values.
             say: Prints the reason if the step runs again.
             outputs_are_whole: Whether the step has no counts, and its outputs get their names only
                 when they are complete. If so, a step whose outputs exist counts as done, even if it
@@ -349,7 +347,7 @@ class Ledger:
         if outputs_are_whole:
             write_entry(self.path(step.name), now)
         start = time.monotonic()
-        counts = dict(work())
+        counts = dict(step.work())
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))
         return Outcome(step.name, counts, seconds, resumed=False)
@@ -454,4 +452,4 @@ def run_steps(
                     folder,
                     "name another folder, or give --update to repeat the steps with these settings",
                 )
-        yield from (ledger.do(step, step.work) for step in steps)
+        yield from (ledger.do(step) for step in steps)

@@ -232,8 +232,8 @@ def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     """
     try:
         record = read_object(settings.model / PROVENANCE)
-        known = Entry(dict(record["settings"]), list(record["inputs"].values()), finished=True)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+        known = Entry(dict(record["settings"]), list(record["input_digests"]), finished=True)
+    except (OSError, ValueError, LookupError, TypeError):
         raise SettingsError(
             "this folder holds a model, but not the options and input that it was trained with",
             path=settings.model,
@@ -311,6 +311,7 @@ def _finish(trainer: Trainer, asked: Entry) -> None:
         _warn(trainer, held_out)
     record = provenance(settings=asked.settings)
     record["inputs"] = dict(zip(map(str, settings.files), asked.inputs, strict=True))
+    record["input_digests"] = asked.inputs  # in their order, whatever the files are called
     record["held_out"] = figures
     record["training"] = {
         "precision": settings.precision,

@@ -66,7 +66,7 @@ class OptimizationSettings:
         return partial(run_mert, restarts=self.restarts, threads=threads, near=near)
 
 
-LIMITS = ("rounds", "seeds")  # the limits of tuning
+LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
 
@@ -106,25 +106,18 @@ class TuningSettings(OptimizationSettings):
         """
         from moses_integration.ini.model_files import named_paths
 
+        settings = dataclasses.asdict(self)
+        for name in ("ini", "source", "references", "moses", "threads"):
+            del settings[name]
         models = {
             f"{line.name} {key}": _size_or_digest(Path(path))
             for line, key, path in named_paths(ini)
         }
         return {
-            "outer loop": "trust region",  # refuses the folders of the loop without one
-            "tables and models": models,
-            "optimizer": self.optimizer,
-            "number of restarts": self.restarts,
-            "decoder": self.decoder,
-            "settings of the search": dict(self.sections),
-            "n-best size": self.nbest_size,
-            "seed": self.seed,
+            **settings,
             "objective": str(self.objective),
-            "reference length": self.reference_length,
-            "frozen weights": list(self.freeze),
+            "tables and models": models,
             "several seeds": self.runs > 1,
-            "rounds": self.rounds,
-            "seeds": self.runs,
         }
 
     def provenance(self) -> dict[str, Any]:

@@ -166,8 +166,8 @@ def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:
     ("change", "sentence"),
     [
         ({"seed": 2}, "seed was 1 and is now 2"),
-        ({"nbest_size": 7}, "n-best size was 100 and is now 7"),
-        ({"freeze": ("LM0",)}, r"frozen weights was \[\] and is now \[\"LM0\"\]"),
+        ({"nbest_size": 7}, "nbest_size was 100 and is now 7"),
+        ({"freeze": ("LM0",)}, r"freeze was \[\] and is now \[\"LM0\"\]"),
         ({"optimizer": "pro"}, 'optimizer was "mert" and is now "pro"'),
         ({"runs": 2}, "several seeds was false and is now true"),
     ],
