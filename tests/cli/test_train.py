@@ -101,6 +101,7 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     assert set(record["inputs"]) == {"train.en", "train.fr.gz", "dev.en", "dev.fr.gz"}
     assert record["held_out"]["held_out_sources"]["pairs"] == 100
     assert record["held_out"]["held_out_sources"]["nll"] < 3
+    assert b"is trained already" in phrasescore("train", *texts, *options).stderr
     (tmp_path / "train.en").write_bytes(b"e1\n")
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3

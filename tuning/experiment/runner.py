@@ -9,13 +9,14 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
-from phrasescore.runs.ledger import Ledger
+from phrasescore.runs.ledger import FunctionStep, Ledger, Step
 from phrasescore.runs.processes import phrasescore_command
 from tuning.experiment.plan import PROGRAM, CommandStep
 
@@ -135,7 +136,8 @@ class Runner:
     def _do(self, step: CommandStep) -> bool:
         """Run a step unless it is done; return whether it ran."""
         # a command gives its outputs their final names only when the outputs are complete
-        outcome = self.ledger.do(step, lambda: self._run(step), self._say, outputs_are_whole=True)
+        work: FunctionStep = Step(**vars(step) | {"work": partial(self._run, step)})
+        outcome = self.ledger.do(work, self._say, outputs_are_whole=True)
         if not outcome.resumed:
             self._say(f"{step.name}: done in {outcome.seconds:,.0f} s")
         return not outcome.resumed

@@ -220,7 +220,7 @@ class Tuning:
             return {}
 
         step = Step(f"{begin}decode.{number}", decode, {"weights": complete}, (), (nbest,))
-        self._ledger.do(step, decode, self._task.say, outputs_are_whole=True)
+        self._ledger.do(step, self._task.say, outputs_are_whole=True)
         self._lists.append(nbest)
         return self._score(number, weights)
 
@@ -282,7 +282,7 @@ class Tuning:
 
         name = f"{self._begin}optimize.{number}"
         step = Step(name, optimize, {"seed": self._seed}, tuple(self._lists), ())
-        outcome = self._ledger.do(step, optimize, task.say)
+        outcome = self._ledger.do(step, task.say)
         proposal = from_mapping(_Proposal, outcome.counts, where=str(self._ledger.path(name)))
         score, start_score, share = proposal.score, proposal.start_score, proposal.share
         optimized = Optimized(score, start_score, outcome.seconds, share)
