@@ -38,7 +38,7 @@ from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
 
-Work = TypeVar("Work")
+Work = TypeVar("Work", covariant=True)
 RECORD = "run.json"
 _DIGESTS = "digests.json"
 _MAX_SHOWN = 50  # maximum number of characters of a value in a message; digests are longer
