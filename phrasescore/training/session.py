@@ -34,6 +34,7 @@ from phrasescore.runs.ledger import (
     begin,
     check_owner,
     entry_of,
+    read_entry,
     refuse_another,
     remove_work,
 )
@@ -108,9 +109,9 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
             remove_parts(path)
         refuse_link(work)
         check_owner(work)
-        if (work / _FINISHED).exists():  # a run was killed when it had finished
+        is_new = read_entry(work / RECORD) is None
+        if os.path.lexists(work / _FINISHED):  # a run was killed when it had finished
             _give_name(model, work)
-        is_new = not (work / RECORD).exists()
         try:
             yield
         except (InputError, SettingsError):
@@ -124,7 +125,8 @@ def _give_name(model: Path, work: Path) -> None:
 
     An older model of this name is kept in the work folder until the new model has the name.
     """
-    refuse_foreign(model)
+    for folder in (model, work / _FINISHED):
+        refuse_foreign(folder)
     if os.path.lexists(model):
         remove(work / _REPLACED)
         model.rename(work / _REPLACED)
