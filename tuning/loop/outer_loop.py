@@ -152,7 +152,8 @@ class Tuning:
 
     def __init__(self, task: TuningTask, seed: int | None, ledger: Ledger, name: str = "") -> None:
         self._task, self._seed, self._ledger = task, seed, ledger
-        self._folder = own_folder(ledger.folder.parent / name)
+        folder = ledger.folder.parent
+        self._folder = own_folder(folder / name) if name else folder
         self._begin = f"{name}." if name else ""  # of the names of steps
         self._lists: list[Path] = []
         self._plan, self._objective = task.plan, task.settings.objective

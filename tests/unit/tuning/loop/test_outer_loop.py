@@ -126,6 +126,14 @@ def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
     assert len(longer.decoder.calls) == 1
 
 
+def test_the_work_folder_may_be_a_link(tmp_path: Path) -> None:
+    """A user may keep the lists on another disk; links inside the folder are refused elsewhere."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to("disk")
+    Bench(tmp_path, rounds=1).run(tmp_path / "run")
+    assert (tmp_path / "disk" / "weights.json").exists()
+
+
 def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
     """If the first list has all candidates, the second round is the last."""
     result = Bench(tmp_path, nbest_size=60).run(tmp_path / "run")
