@@ -28,7 +28,7 @@ class Call:
     @property
     def name(self) -> str:
         """The name of the command."""
-        special = [word for word in self.arguments if word in ("--table", "--aligner", "--seeds")]
+        special = [word for word in self.arguments if word in ("--table", "--lm-order", "--seeds")]
         return " ".join([self.arguments[0], *special])
 
 
