@@ -35,7 +35,7 @@ from typing import Any
 
 from benchmarks.costs import PROJECT, Cost, run
 from benchmarks.sampled_tables import read_lines, write_lines
-from phrasescore.cluster.cluster import Cluster, in_order
+from phrasescore.cluster import Cluster, in_order
 from phrasescore.runs.final_names import GzipMember
 from phrasescore.runs.stream import JournaledOutputs
 from phrasescore.scoring.cluster_scoring import BLOCKS, PackedBlock, packed_block

@@ -44,7 +44,7 @@ _UNUSED_VARIABLES = (
     "NUMBA_NUM_THREADS",
 )
 
-# environment variables that `phrasescore.compiling.cache` checks or sets
+# environment variables that `phrasescore.compile_cache` checks or sets
 _CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
 # name -> (the package whose folder ``commands`` has the command's module, the short help)

@@ -73,7 +73,7 @@ def bounds_of(hint: Any) -> Between | None:
 
 
 def from_mapping(
-    kind: type[T], values: Mapping[str, Any], *, where: str, only_known: bool = True
+    kind: type[T], values: Mapping[str, object], *, where: str, only_known: bool = True
 ) -> T:
     """Build the settings dataclass ``kind`` from JSON values; check their names and types.
 
@@ -109,7 +109,7 @@ def from_mapping(
     return kind(**checked)
 
 
-def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> Any:
+def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -> Any:
     """Return a value converted to its type: lists become tuples, and tables become dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
@@ -136,10 +136,10 @@ def _checked(key: str, value: Any, hint: Any, where: str, only_known: bool) -> A
     return _plain(key, value, hint, where)
 
 
-def _plain(key: str, value: Any, hint: Any, where: str) -> Any:
+def _plain(key: str, value: object, hint: Any, where: str) -> Any:
     """Check a value that does not contain other values, or whose content is not checked."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if hint is Any:
+    if hint in (Any, object):
         return value
     if origin is typing.Annotated:
         number = _plain(key, value, arguments[0], where)
@@ -189,7 +189,7 @@ def check_type(name: str, value: object, kind: type | types.UnionType, expected:
         raise TypeError(f"{name}: expected {expected}, got {type(value).__name__}")
 
 
-def check_path(name: str, path: Any) -> None:
+def check_path(name: str, path: object) -> None:
     """Check a path that is an argument of a Python function.
 
     Raises:
@@ -201,7 +201,7 @@ def check_path(name: str, path: Any) -> None:
         raise InputError(f"{name}: a path with a zero byte or a surrogate code point")
 
 
-def _wrong(key: str, value: Any, where: str, expected: str) -> SettingsError:
+def _wrong(key: str, value: object, where: str, expected: str) -> SettingsError:
     return SettingsError(f"{where}: {key} is {_shown(value)}, {expected}")
 
 
@@ -209,7 +209,7 @@ def _named(key: str) -> str:
     return visible(key.encode("utf-8", "backslashreplace"), _SHOWN)
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     # Python refuses to write integers of over 4,300 digits
     text = "a huge number" if isinstance(value, int) and abs(value) >> 10_000 else repr(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}..."

@@ -21,7 +21,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import CORES, WORDS, BoundedInt
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
@@ -47,7 +47,7 @@ def _memory(text: str) -> int:
     return size
 
 
-def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Any:
+def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Field:
     """Declare an option that has another default if every character is a word."""
     usual, characters = getattr(BuildSettings, name), CHARACTER_DEFAULTS[name]
     text = f"{text}  [default: {usual}; with --characters {characters}]"
@@ -89,7 +89,7 @@ class BuildOptions(Options):
         "--alignment",
         many=True,
     )
-    aligners: tuple[Any, ...] = option(
+    aligners: tuple[object, ...] = option(
         "NAME",
         "A word aligner: fast_align or eflomal (need pip install 'phrasescore[alignment]'), run in "
         "both directions; or monotone, for characters. May be repeated, and given with --alignment."

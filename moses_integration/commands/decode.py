@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import click
 
@@ -14,7 +14,7 @@ from moses_integration.decoder.settings import (
     SearchSettings,
 )
 from phrasescore.closed_settings import bounds_of
-from phrasescore.commands.declarations import Options, command, flag, option
+from phrasescore.commands.declarations import Field, Options, command, flag, option
 from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable
 from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -24,7 +24,7 @@ _PRINTED = "report_segmentation", "print_alignment_info", "output_hypo_score"
 _HINTS = get_type_hints(SearchSettings, include_extras=True)
 
 
-def _search_option(name: str, text: str) -> Any:
+def _search_option(name: str, text: str) -> Field:
     """Declare a search option; the default is the value in the ini, or else Moses's default."""
     default, bounds = getattr(SearchSettings, name), bounds_of(_HINTS[name])
     assert bounds is not None

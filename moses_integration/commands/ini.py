@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
 from moses_integration.commands.options import INI, read_ini
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import WEIGHT
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
@@ -83,7 +83,7 @@ class NewFeatureOptions(NewIniOptions):
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
 
 
-def _start_weight(meaning: str) -> Any:
+def _start_weight(meaning: str) -> Field:
     return option(
         WEIGHT,
         f"{meaning}  [default: 0.2, or, if the other weights are tuned, 0, which leaves "

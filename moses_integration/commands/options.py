@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
-from phrasescore.commands.declarations import Options, argument, flag, option
+from phrasescore.commands.declarations import Field, Options, argument, flag, option
 from phrasescore.commands.options import WORDS
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, PathName, Use, refuse_replaced_inputs
 from phrasescore.errors import IniError, SettingsError
@@ -27,7 +27,7 @@ class _SystemName(PathName):
         return super().convert(ini_of(str(value)), *context)
 
 
-INI: Any = argument(_SystemName(Use.READ), "MOSES_INI")
+INI: Field = argument(_SystemName(Use.READ), "MOSES_INI")
 
 
 def read_ini(path: str) -> MosesIni:
@@ -55,7 +55,7 @@ def section_value(text: str) -> tuple[str, str]:
     return name, value
 
 
-def sections(text: str) -> Any:
+def sections(text: str) -> Field:
     """Declare ``--set SECTION=VALUE``."""
     return option(section_value, text, "--set", many=True, metavar="SECTION=VALUE")
 

@@ -85,8 +85,8 @@ def prune(options: PruneOptions) -> None:
     Moses sorts it (LC_ALL=C). If the command is interrupted, even by kill -9, the same command
     continues.
     """
+    from moses_integration.tables.pair_significance import SignificanceLevel
     from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
-    from moses_integration.tables.significance import SignificanceLevel
     from phrasescore.table.input_files import read_lines
 
     reordering = options.reordering_pair(options.output)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import InputError
 from phrasescore.table.phrase_table import Side
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from moses_integration.text.preparation import TextSettings, TokenizerName
 
 
-def _side(default: Side) -> Any:
+def _side(default: Side) -> Field:
     return option(
         ["source", "target"], "Which side of the system the text belongs to.", default=default
     )

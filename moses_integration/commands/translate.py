@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -127,7 +127,7 @@ def translate(options: TranslateOptions) -> None:
 
 def _translator(
     options: TranslateOptions, models: SentenceModels
-) -> tuple[Translator, dict[str, Any]]:
+) -> tuple[Translator, dict[str, object]]:
     """Return the translator and, as JSON values, all settings that affect the translations."""
     from phrasescore.generation.targets import BeamSettings, TargetSettings
     from phrasescore.generation.translator import Translator, lexicon_digest

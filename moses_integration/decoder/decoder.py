@@ -10,19 +10,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
+from queue import SimpleQueue
 
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import PhraseScorer, recent_answers
-from moses_integration.decoder.features.neural import (
-    HistoryScores,
-    NeuralTerms,
-    products_on_one_core,
-)
+from moses_integration.decoder.features.neural import HistoryScores, products_on_one_core
 from moses_integration.decoder.loaded_input import (
     LanguageModels,
     LoadedInput,
@@ -40,25 +36,17 @@ from moses_integration.decoder.search.cube_pruning import (
     search_cubes_with_networks,
 )
 from moses_integration.decoder.search.k_best import best_paths
-from moses_integration.decoder.search.neural_search import (
-    DEFERRED,
-    ENOUGH,
-    EXPANSION,
-    Waiting,
-    search_with_networks,
-    settle,
-)
-from moses_integration.decoder.search.options import spans_of
+from moses_integration.decoder.search.neural_search import Waiting, search_with_networks, settle
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
-    NEEDS_EDGES,
-    NEEDS_ROOM,
+    NEEDS_SCORES,
     PROGRESS,
     Model,
     SentenceSearch,
     search_stacks,
 )
 from moses_integration.decoder.search.stacks import Limits, Stacks
+from moses_integration.decoder.search.translation_options import spans_of
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
@@ -69,7 +57,6 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _log = logging.getLogger(__name__)
-_FIRST_WAITING = 2 * ENOUGH
 CANDIDATES = 100  # candidates for own features: the minimum in `translate`, the default in `decode`
 
 Words = Sequence[bytes]
@@ -289,24 +276,34 @@ class Decoder:
         flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
         if self._own_features and nbest is None:
             nbest = NBestSettings(CANDIDATES)
-        search = _InputSearch(loaded, loaded.model(flat), self.system.settings, nbest)
-        numbers = range(len(loaded.source.sentences))
+        model, numbers = loaded.model(flat), range(len(loaded.source.sentences))
+        idle: SimpleQueue[_Worker] = SimpleQueue()
+        for _ in range(min(threads, max(1, len(numbers)))):
+            idle.put(_Worker(loaded, model, self.system.settings, nbest))
+
+        def decoded_by_worker(number: int) -> DecodedSentence:
+            worker = idle.get()
+            try:
+                return worker.decode(number)
+            finally:
+                idle.put(worker)
+
         with contextlib.ExitStack() as stack:
             stack.enter_context(products_on_one_core(loaded.neural))
-            found: Iterator[DecodedSentence] = map(search.decode, numbers)
+            found: Iterator[DecodedSentence] = map(decoded_by_worker, numbers)
             if threads > 1:
                 pool = ThreadPoolExecutor(threads)
                 stack.callback(pool.shutdown, cancel_futures=True)
-                found = pool.map(search.decode, numbers)
+                found = pool.map(decoded_by_worker, numbers)
             for decoded in found:
                 yield reordered(decoded, self._own_features) if self._own_features else decoded
 
 
-class _InputSearch(threading.local):
-    """The search of one input with one set of weights; each thread has its own arrays.
+class _Worker:
+    """Searches sentences of one input with one set of weights, one after the other.
 
-    The compiled search does not allocate memory. When it runs out of room, it returns. This class
-    then enlarges the arrays, and the search continues where it stopped.
+    The compiled search does not allocate memory. When it runs out of room, it returns. The worker
+    then enlarges its arrays, and the search continues where it stopped.
     """
 
     def __init__(
@@ -336,10 +333,9 @@ class _InputSearch(threading.local):
         recent = recent_answers(len(features.language_models))
         self._language = PhraseScorer(model.models, model.phrases, recent)
         self._scores = HistoryScores(loaded.neural)
-        self._deferred = np.empty(_FIRST_WAITING, DEFERRED)
-        self._expansions = np.empty(_FIRST_WAITING, EXPANSION)
-        self._expansion_heads = np.empty(longest + 1, np.int32)
-        self._waiting = np.zeros(2, np.int64)  # how many deferred hypotheses and expansions
+        self._waiting: Waiting | None = None
+        if model.neural is not None:
+            self._waiting = Waiting.new(model.neural, self._scores.histories, longest)
 
     def decode(self, number: int) -> DecodedSentence:
         """Decode one sentence."""
@@ -369,64 +365,52 @@ class _InputSearch(threading.local):
         self._scores.clear()
         progress = np.zeros(1, PROGRESS)
         while True:
-            stacks, neural = self._stacks, self._model.neural
             search = SentenceSearch(
                 self._model,
                 sentence,
                 self._limits,
                 self._language,
-                stacks,
+                self._stacks,
                 self._coverages,
                 progress,
             )
-            waiting = self._waiting_for(neural) if neural is not None else None
-            if self._cube_pruning and waiting is not None:
-                status = search_cubes_with_networks(search, waiting, self._cubes)
-            elif self._cube_pruning:
-                status = search_cubes(search, self._cubes)
-            elif waiting is not None:
-                status = search_with_networks(search, waiting)
-            else:
-                status = search_stacks(search)
+            status = self._continued(search)
             if status == DONE:
-                return stacks.numbers[: stacks.size[sentence.length]].copy()
-            if status == NEEDS_EDGES:
-                self._cubes = self._cubes.with_room()
-            elif status == NEEDS_ROOM:
-                self._make_room(search)
-            elif neural is not None:
-                self._settle(search, neural)
+                return self._stacks.numbers[: self._stacks.size[sentence.length]].copy()
+            if status == NEEDS_SCORES and self._waiting is not None:
+                self._settle(search, self._waiting)
+            else:
+                self._grow(search)
 
-    def _waiting_for(self, neural: NeuralTerms) -> Waiting:
-        return Waiting(
-            neural,
-            self._scores.histories,
-            self._deferred,
-            self._expansions,
-            self._expansion_heads,
-            self._waiting,
-        )
+    def _continued(self, search: SentenceSearch) -> int:
+        """Continue a search; return ``DONE``, or what the search needs to go on."""
+        if self._waiting is not None:
+            # the graph of histories grows by itself when derivations are scored
+            self._waiting = self._waiting._replace(histories=self._scores.histories)
+            if self._cube_pruning:
+                return search_cubes_with_networks(search, self._waiting, self._cubes)
+            return search_with_networks(search, self._waiting)
+        return search_cubes(search, self._cubes) if self._cube_pruning else search_stacks(search)
 
-    def _make_room(self, search: SentenceSearch) -> None:
+    def _grow(self, search: SentenceSearch) -> None:
         """Enlarge the arrays for more hypotheses, and for the steps from one more coverage."""
-        records, sentence = int(search.progress["records"][0]), search.sentence
+        records = int(search.progress["records"][0])
+        spans = search.sentence.length * search.sentence.longest
         self._stacks = self._stacks.with_room(records)
-        self._coverages = self._coverages.with_room(sentence.length * sentence.longest)
-        if search.model.neural is not None:
-            deferred, expansions = self._waiting.tolist()
-            self._deferred = with_room(self._deferred, deferred + records)
-            spans = sentence.length * sentence.longest
-            self._expansions = with_room(self._expansions, expansions + spans)
-            self._scores.make_room(records * (search.model.neural.longest + 1))
+        self._coverages = self._coverages.with_room(spans)
+        self._cubes = self._cubes.with_room()
+        if self._waiting is not None:
+            self._scores.make_room(records * (self._waiting.neural.longest + 1))
+            self._waiting = self._waiting.with_room(records, spans)
 
-    def _settle(self, search: SentenceSearch, neural: NeuralTerms) -> None:
+    def _settle(self, search: SentenceSearch, waiting: Waiting) -> None:
         """Score the deferred hypotheses word by word, until each is in a stack or rejected."""
-        self._stacks = self._stacks.with_room(int(self._waiting[0]) + 1)
+        self._stacks = self._stacks.with_room(int(waiting.used[0]) + 1)
         search = search._replace(stacks=self._stacks)
-        while self._waiting[0]:
-            self._scores.score(neural.weights)
-            self._scores.make_room(int(self._waiting[0]))
-            settle(search, self._waiting_for(neural))
+        while waiting.used[0]:
+            self._scores.score(waiting.neural.weights)
+            self._scores.make_room(int(waiting.used[0]))
+            settle(search, waiting._replace(histories=self._scores.histories))
 
     def _paths(
         self, records: Records, complete: NDArray[np.int32]

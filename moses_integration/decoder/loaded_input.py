@@ -39,8 +39,8 @@ from moses_integration.decoder.loading.table_loading import (
     TableLoader,
     cached_arrays,
 )
-from moses_integration.decoder.search.options import Options, choose_entries
 from moses_integration.decoder.search.stack_decoding import Model
+from moses_integration.decoder.search.translation_options import Options, choose_entries
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file

@@ -27,7 +27,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -373,7 +373,7 @@ def shortest_text(value: np.float32) -> bytes:
 
 
 @compiled
-def _write_logs(factors: Any, logs: Any) -> None:
+def _write_logs(factors: NDArray[np.float32], logs: NDArray[np.float32]) -> None:
     """Fill ``logs`` with C's log10, as lmplz does; numpy's log10 may differ in the last digit."""
     factors, logs = borrowed((factors, logs))
     for row in range(factors.size):

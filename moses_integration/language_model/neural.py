@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # imported where a model is read, because most systems have n
     from phrasescore.model.folder import LoadedModel
     from phrasescore.model.model_settings import FeedForwardLmSettings
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.generic]
 _ZERO = np.float32(0.0)
 _LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]

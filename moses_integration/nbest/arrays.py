@@ -14,7 +14,7 @@ import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +206,7 @@ class Candidates:
     sizes: Mapping[str, int]
     sentences: NDArray[np.int32]
     lines: NDArray[np.int64]
-    features: NDArray[np.floating[Any]]
+    features: NDArray[np.floating]
     sparse: NDArray[np.float64]
     totals: NDArray[np.float64]
     tokens: NDArray[np.int32]

@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from moses_integration.system_building.build_settings import (
     DEFAULT_ALIGNERS,
     Aligner,
     BuildInputs,
+    BuildRecord,
     BuildSettings,
     SystemFolder,
     default_ini,
@@ -48,7 +48,7 @@ from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
-from phrasescore.runs.results import RESULT, BuildRecord
+from phrasescore.runs.results import RESULT
 from phrasescore.table.line_assembly import Phrases
 
 _SIDES = ("source", "target")
@@ -150,14 +150,14 @@ class _Builder:
     def _truecase_models(self) -> tuple[Path, ...]:
         return self._folder.truecase_models if self._settings.case == "truecase" else ()
 
-    def _text_settings(self) -> list[dict[str, Any]]:
+    def _text_settings(self) -> list[dict[str, object]]:
         """Return the settings that the language model of each further text depends on."""
         settings = self._settings
         prepared = {"lm_order": settings.lm_order} | dataclasses.asdict(settings.text.target)
         texts = self._inputs.language_model_texts
         return [prepared | {"sha256 of the text": sha256_of(path)} for path in texts]
 
-    def _corpus_settings(self) -> dict[str, Any]:
+    def _corpus_settings(self) -> dict[str, object]:
         settings = self._settings
         digests = {
             f"sha256 of the {what}": sha256_of(path)
@@ -170,7 +170,7 @@ class _Builder:
         }
         return digests | given | {name: getattr(settings, name) for name in names}
 
-    def _ini_settings(self) -> dict[str, Any]:
+    def _ini_settings(self) -> dict[str, object]:
         return {
             "distortion_limit": self._settings.distortion_limit,
             "reordering": self._settings.reordering,
@@ -184,7 +184,7 @@ class _Builder:
             self._read = source, target
         return self._read
 
-    def _prepare(self) -> dict[str, Any]:
+    def _prepare(self) -> dict[str, object]:
         settings, aligned = self._settings, bool(self._inputs.alignments)
         sources = (
             TextSource(self._inputs.source, settings.text.source, aligned=aligned),
@@ -206,7 +206,7 @@ class _Builder:
             "notes": [*language_notes(settings.tokenize or ()), *done.notes],
         }
 
-    def _take_links(self, path: Path, output: Path) -> dict[str, Any]:
+    def _take_links(self, path: Path, output: Path) -> dict[str, object]:
         """Take the links of the pairs that were kept from a given alignment."""
         kept = np.load(self._folder.kept, allow_pickle=False)
         lines = np.flatnonzero(kept) + 1
@@ -215,19 +215,19 @@ class _Builder:
         check_links(links, lines, (source.lengths, target.lengths), path)
         return {"aligner": str(path), "made_by": "given"} | self._write_links(links, output)
 
-    def _align(self, aligner: Aligner, output: Path) -> dict[str, Any]:
+    def _align(self, aligner: Aligner, output: Path) -> dict[str, object]:
         texts, threads = self._folder.texts, self._settings.threads
         links, record = align_words(*self._corpus(), texts, aligner, output, threads=threads)
         return {"aligner": aligner, **record} | self._write_links(links, output)
 
-    def _write_links(self, links: Links, output: Path) -> dict[str, int]:
+    def _write_links(self, links: Links, output: Path) -> dict[str, object]:
         with open_output(output) as stream:
             for lines in link_lines(links, _LINES_AT_ONCE):
                 stream.write(lines)
         empty = int((links.offsets[1:] == links.offsets[:-1]).sum())
         return {"links": len(links.sources), "pairs_without_links": empty}
 
-    def _score(self, aligned: Sequence[Path]) -> dict[str, Any]:
+    def _score(self, aligned: Sequence[Path]) -> dict[str, object]:
         """Count the phrase pairs of all alignments together, and write the tables."""
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
@@ -255,16 +255,19 @@ class _Builder:
         self._read = None  # frees the memory for the tables
         write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
-        records = {"word_pairs": len(words.counts), "records": sum(map(len, runs))}
+        records: dict[str, object] = {
+            "word_pairs": len(words.counts),
+            "records": sum(map(len, runs)),
+        }
         counts = write_tables(sides, lexical, runs, self._tables, threads=threads, memory=memory)
         shutil.rmtree(folder)
-        return records | counts
+        return {**records, **counts}
 
-    def _language_model(self) -> dict[str, Any]:
+    def _language_model(self) -> dict[str, object]:
         self._read = None
         return self._estimate(self._folder.texts[1], 0)
 
-    def _more_text(self, number: int) -> dict[str, Any]:
+    def _more_text(self, number: int) -> dict[str, object]:
         """Prepare a text in the same way as the target side, and estimate its language model."""
         target = self._settings.text.target
         truecase = read_truecaser(self._folder.path, "target", target)
@@ -276,12 +279,12 @@ class _Builder:
         notes = list(done.notes)
         return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
 
-    def _estimate(self, text: Path, number: int) -> dict[str, Any]:
+    def _estimate(self, text: Path, number: int) -> dict[str, object]:
         model = self._folder.language_models[number]
         types, _ = write_arpa(text, self._settings.lm_order, model)
         return {"ngrams": list(types)}
 
-    def _ini(self) -> dict[str, Any]:
+    def _ini(self) -> dict[str, object]:
         settings, folder = self._settings, self._folder
         write_settings(folder.path, settings.text)
         write_atomically(folder.inis[0], default_ini(folder, settings))

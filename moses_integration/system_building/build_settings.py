@@ -1,10 +1,10 @@
-"""The inputs, settings and folder of a new system, and the text of its moses.ini."""
+"""The inputs, settings, folder and record of a new system, and the text of its moses.ini."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal, get_args
+from typing import Annotated, ClassVar, Literal, get_args
 
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
@@ -19,6 +19,7 @@ from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.ledger import check_owner
+from phrasescore.runs.results import Record
 from phrasescore.table.input_files import open_input, read_lines
 
 Case = Literal["truecase", "lower", "keep"]
@@ -69,6 +70,15 @@ _LANGUAGE_MODEL_WEIGHT = 0.5  # the sum of the weights of all language models
 CHARACTER_DEFAULTS = {"max_phrase_length": 10, "lm_order": 10}
 # in a moses.ini, a blank ends a path, and # begins a comment anywhere
 _FORBIDDEN = " \t#"
+
+
+@dataclass(frozen=True)
+class BuildRecord(Record):
+    """The record of ``build``: the seconds and counts of each step, and the provenance."""
+
+    kind: ClassVar[str] = "build"
+    steps: dict[str, dict[str, object]]
+    provenance: dict[str, object]
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +118,7 @@ class SortedRun:
     longest: int
 
     @property
-    def record(self) -> np.dtype[Any]:
+    def record(self) -> np.dtype[np.void]:
         """The layout of a record."""
         return _record(self.longest)
 
@@ -142,7 +142,7 @@ class SortedRun:
             yield self.read(begin, min(begin + _RECORDS_AT_ONCE, len(self)))
 
 
-def _record(longest: int) -> np.dtype[Any]:
+def _record(longest: int) -> np.dtype[np.void]:
     return np.dtype(
         [
             ("pair", np.uint64),
@@ -220,6 +220,11 @@ class AlignedText:
     target_phrases: PhraseNumbers
 
 
+# for the source side and the target side
+_Starts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Numbers: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32]]
+
+
 class SentenceLinks(NamedTuple):
     """A sentence pair during extraction.
 
@@ -273,7 +278,12 @@ def extract_phrase_pairs(
 
 @compiled
 def _extract(
-    starts: Any, links: Any, numbers: Any, sentences: Any, here: Any, out: Any
+    starts: _Starts,
+    links: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]],
+    numbers: _Numbers,
+    sentences: tuple[int, int],
+    here: SentenceLinks,
+    out: PairCounts,
 ) -> tuple[int, int]:
     """Fill the buffer; return the first sentence that did not fit, and how many rows are in use."""
     starts, links, numbers, sentences, here, out = borrowed(
@@ -308,7 +318,13 @@ def _extract(
 
 
 @compiled
-def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int) -> int:
+def _extract_sentence(
+    here: SentenceLinks,
+    places: tuple[int, int, int, int],
+    numbers: _Numbers,
+    out: PairCounts,
+    used: int,
+) -> int:
     """Write the rows of one sentence; return how many rows are in use."""
     linked, degree, inside = here
     source_start, target_start, source_length, target_length = places
@@ -341,7 +357,7 @@ def _extract_sentence(here: Any, places: Any, numbers: Any, out: Any, used: int)
 
 
 @compiled
-def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
+def _leaves(inside: NDArray[np.int64], degree: NDArray[np.int64], low: int, high: int) -> bool:
     """Return whether a source word of the span is linked to a word outside the target span."""
     for s in range(low, high + 1):  # noqa: SIM110 - numba cannot compile any(...)
         if inside[s] < degree[s]:
@@ -350,7 +366,13 @@ def _leaves(inside: Any, degree: Any, low: int, high: int) -> bool:
 
 
 @compiled
-def _write_links(linked: Any, span: Any, longest: int, out: Any, row: int) -> None:
+def _write_links(
+    linked: NDArray[np.bool_],
+    span: tuple[int, int, int, int],
+    longest: int,
+    out: PairCounts,
+    row: int,
+) -> None:
     """Write the alignment inside the spans, and the orientation from the links around them."""
     s1, s2, t1, t2 = span
     for word in range(out.alignments.shape[1]):

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -154,7 +154,7 @@ class PhraseNumbers:
         return cls(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in paths))
 
 
-Array = TypeVar("Array", bound=NDArray[Any])
+Array = TypeVar("Array", bound=NDArray[np.generic])
 
 
 def remapped(array: Array) -> Array:
@@ -187,14 +187,14 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
 
 @compiled
 def _number_in_order(
-    ids: Any,
-    positions: Any,
-    words: Any,
+    ids: NDArray[np.int32],
+    positions: NDArray[np.int32],
+    words: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     separator: int,
-    open_at: Any,
-    at: Any,
-    place: Any,
-    length: Any,
+    open_at: NDArray[np.int64],
+    at: NDArray[np.uint32],
+    place: NDArray[np.int32],
+    length: NDArray[np.uint8],
 ) -> None:
     """Walk the tree of phrases in the order of table lines, and number them.
 

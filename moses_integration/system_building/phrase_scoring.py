@@ -210,7 +210,12 @@ def lexical_weights(
 
 @compiled
 def _lexical_weights(
-    masks: Any, rows: Any, sides: Any, steps: Any, table: Any, weights: Any
+    masks: NDArray[np.uint64],
+    rows: NDArray[np.int64],
+    sides: tuple[Phrases, Phrases],
+    steps: tuple[int, int],
+    table: LexicalTable,
+    weights: NDArray[np.float32],
 ) -> None:
     """Score the words of one side given the other side, in Moses's order of operations."""
     masks, rows, sides, steps, table, weights = borrowed(
@@ -239,7 +244,7 @@ def _lexical_weights(
 
 
 @compiled
-def _look_up(table: Any, row: int, column: int) -> float:
+def _look_up(table: LexicalTable, row: int, column: int) -> float:
     """Find an entry by binary search; return 1 if it is missing, as in Moses."""
     low, high = table.starts[row], table.starts[row + 1]
     while low < high:
@@ -275,7 +280,9 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
     return probabilities
 
 
-def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+def distinct_rows(
+    *columns: NDArray[Any],
+) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
     """Return the distinct rows of non-negative integer columns, and each row's index among them.
 
     >>> distinct_rows(np.array([1, 2, 1]), np.array([7, 5, 7]))

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,9 +196,20 @@ def grow_diag_final_and(
     return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
 
 
+# source positions, target positions and the offsets of the pairs, as in `Links`
+_Arrays: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
+# the grid of word pairs; whether each source and target word has a joint link
+_Room: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
+
+
 @compiled
 def _join_all(
-    forward: Any, backward: Any, lengths: Any, room: Any, links: Any, offsets: Any
+    forward: _Arrays,
+    backward: _Arrays,
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+    room: _Room,
+    links: NDArray[np.int32],
+    offsets: NDArray[np.int64],
 ) -> None:
     """Join the alignments of each sentence; ``grid`` holds the kind of link of each word pair."""
     forward, backward, lengths, room, links, offsets = borrowed(
@@ -226,7 +237,9 @@ def _join_all(
 
 
 @compiled
-def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: Any) -> None:
+def _mark_links(
+    forward: _Arrays, backward: _Arrays, sentence: int, shape: tuple[int, int], room: _Room
+) -> None:
     """Fill the grid with the links of a sentence, and mark the words of joint links."""
     grid, sources, targets = room
     for t in range(shape[1]):
@@ -244,7 +257,13 @@ def _mark_links(forward: Any, backward: Any, sentence: int, shape: Any, room: An
 
 
 @compiled
-def _grow(source_length: int, target_length: int, grid: Any, sources: Any, targets: Any) -> None:
+def _grow(
+    source_length: int,
+    target_length: int,
+    grid: NDArray[np.uint8],
+    sources: NDArray[np.bool_],
+    targets: NDArray[np.bool_],
+) -> None:
     """Step "grow-diag": add neighbours of joint links in rounds until a round adds nothing."""
     added = True
     while added:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import (
@@ -25,7 +27,7 @@ from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.ledger import Entry, refuse_another
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.results import RESULT, FilteredTable, FilterRecord, parse_record
+from phrasescore.runs.results import RESULT, Count, Record, parse_record
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import INSPECTED_LINES, PIPES, is_rule, phrase_tokens
 
@@ -34,6 +36,24 @@ _REORDERING = "LexicalReordering"
 # longer phrases are few: they are not in the set of phrases, but searched for in the text
 _LONGEST_IN_SET = 7
 _BLOCK = 1 << 24
+
+
+@dataclass(frozen=True)
+class FilteredTable:
+    """A filtered table: the feature that uses it, and its lines before and after filtering."""
+
+    name: str
+    lines: Count
+    kept: Count
+
+
+@dataclass(frozen=True)
+class FilterRecord(Record):
+    """The record of ``filter``: digests of the ini file and of the texts, and the tables."""
+
+    kind: ClassVar[str] = "filter"
+    asked: dict[str, str]
+    tables: tuple[FilteredTable, ...]
 
 
 class PhraseFilter:
@@ -179,10 +199,10 @@ def _filtered(folder: Path, asked: dict[str, str]) -> MosesIni:
     """Return the system of a folder that `filter_system` has finished for the same inputs."""
     remedy = "name a new folder, or delete this one"
     try:
-        record = parse_record(read_object(folder / RESULT))
+        record = parse_record(read_object(folder / RESULT), FilterRecord)
     except (OSError, JsonError, SettingsError):
         record = None
-    if not isinstance(record, FilterRecord):
+    if record is None:
         raise ResumeError("the folder has no record of filtering", path=folder, remedy=remedy)
     refuse_another(Entry(record.asked), Entry(asked), folder, remedy)
     return MosesIni.read(folder / INI_NAME)

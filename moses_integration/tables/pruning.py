@@ -21,8 +21,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.score_survey import refuse_infinite
-from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.errors import (
     IniError,
     InputError,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +14,7 @@ from phrasescore.errors import PhrasescoreError
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.results import ScatterRecord
-from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.runs.results import Count, Number, Probability, Record
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
 from phrasescore.table.phrase_table import (
@@ -27,11 +26,38 @@ from phrasescore.table.phrase_table import (
     phrase_tokens,
 )
 
+if TYPE_CHECKING:
+    from phrasescore.scoring.block_scoring import ScoringModel
+
 NEAR, FAR = 1.0, 5.0  # nats between the two ln p of a pair
 _PAIRS_AT_ONCE = 8192
 _INCHES = 6.0, 5.0
 _CELLS = 70  # number of hexagons in a row of the density plot
 _OUTSIDE = 5e-3  # share of pairs that an axis may leave out; outliers would widen the axis
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScatterRecord(Record):
+    """The record of ``analyze scatter``.
+
+    Args:
+        pairs: Number of pairs in the table.
+        drawn_pairs: Number of drawn pairs, from which all figures are computed.
+        pearson: Correlation of the two ln p; ``None`` if either ln p is constant.
+        spearman: Rank correlation; equal values share their mean rank.
+        near: Share of pairs whose two ln p differ by at most 1 nat.
+        far: Share of pairs whose two ln p differ by more than 5 nats.
+        provenance: Versions, inputs and settings of the comparison.
+    """
+
+    kind: ClassVar[str] = "analyze scatter"
+    pairs: Count
+    drawn_pairs: Count
+    pearson: Number | None
+    spearman: Number | None
+    near: Probability
+    far: Probability
+    provenance: dict[str, object]
 
 
 @dataclass(frozen=True)
@@ -143,7 +169,7 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
 
 
 def scatter_record(
-    drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, Any]
+    drawn: DrawnPairs, ln_p: NDArray[np.float64], provenance: dict[str, object]
 ) -> ScatterRecord:
     """Compare ln p of N drawn pairs by table and model, ``(2, N)``."""
     difference = np.abs(ln_p[1] - ln_p[0])

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -312,10 +312,10 @@ def markdown(preferences: Iterable[Preferences]) -> bytes:
     return "\n".join(tables).encode()
 
 
-def json_values(preferences: Iterable[Preferences]) -> list[dict[str, Any]]:
+def json_values(preferences: Iterable[Preferences]) -> list[dict[str, object]]:
     """Return all lists as JSON values; bytes that are not UTF-8 become escapes."""
 
-    def listed(ranked: Iterable[Preferred], name: str) -> list[dict[str, Any]]:
+    def listed(ranked: Iterable[Preferred], name: str) -> list[dict[str, object]]:
         return [{"target": _text(each.target), name: each.value} for each in ranked]
 
     return [

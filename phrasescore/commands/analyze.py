@@ -192,7 +192,8 @@ def scatter(options: ScatterOptions) -> None:
 
 def _refuse_other_files(folder: Path, paths: Iterable[Path]) -> None:
     """Raise an error if files that this command did not write would be replaced."""
-    from phrasescore.runs.results import ScatterRecord, has_record
+    from phrasescore.analysis.scatter import ScatterRecord
+    from phrasescore.runs.results import has_record
 
     for path in paths:
         if os.path.lexists(path) and not has_record(folder, ScatterRecord):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 
 import click
 from click.core import ParameterSource
@@ -22,6 +22,8 @@ from phrasescore.errors import SettingsError
 _Given = TypeVar("_Given", bound="Options")
 _Settings = TypeVar("_Settings")
 _Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# a declared field, whose annotation is the type of its value once the command line is parsed
+Field: TypeAlias = Any
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +145,7 @@ def option(
     needs: tuple[str, ...] = (),
     excludes: tuple[str, ...] = (),
     **attributes: Any,
-) -> Any:
+) -> Field:
     """Declare an option with a value, named ``--field-name`` unless ``flags`` has another name.
 
     Args:
@@ -176,7 +178,7 @@ def flag(
     needs: tuple[str, ...] = (),
     excludes: tuple[str, ...] = (),
     **attributes: Any,
-) -> Any:
+) -> Field:
     """Declare an option without a value, or a pair ``--yes/--no`` of such options; see ``option``.
 
     If neither option of a pair is given and there is no default, the value is ``None``.
@@ -187,7 +189,7 @@ def flag(
     return _Declared(click.option, flags, settings, needs, excludes)
 
 
-def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Any:
+def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Field:
     """Declare an argument; without ``metavar`` the help shows its name in capitals."""
     return _Declared(click.argument, (), {"type": kind, "metavar": metavar} | attributes)
 

@@ -148,7 +148,7 @@ def generate(options: GenerateOptions) -> None:
     options.show({**result, "provenance": provenance(settings=settings)})
 
 
-def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
+def _method(options: GenerateOptions) -> tuple[Method, dict[str, object]]:
     """Return the method that finds targets, and its settings as JSON values."""
     from phrasescore.generation.beam_search import BeamSearch
     from phrasescore.generation.sampling import Sampling
@@ -156,7 +156,7 @@ def _method(options: GenerateOptions) -> tuple[Method, dict[str, Any]]:
 
     unknown = not options.no_unknown and options.table is None
     allowed = TargetSettings(options.max_length, unknown)
-    asked: dict[str, Any] = {"allowed": dataclasses.asdict(allowed)}
+    asked: dict[str, object] = {"allowed": dataclasses.asdict(allowed)}
     if options.samples is None:
         size = options.beam or 10
         beam = BeamSettings(size, options.nbest_size or size, options.length_normalisation)

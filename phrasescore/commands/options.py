@@ -18,7 +18,7 @@ from typing import Any
 import click
 
 from phrasescore.closed_settings import Between
-from phrasescore.commands.declarations import Options, flag, option
+from phrasescore.commands.declarations import Field, Options, flag, option
 from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
 from phrasescore.errors import SettingsError
 
@@ -68,25 +68,25 @@ COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)
 
 
-def output_file(what: str, **attributes: Any) -> Any:
+def output_file(what: str, **attributes: Any) -> Field:
     """Declare ``-o FILE`` for the output of a command."""
     text = f"Where to write {what}; gzip if the name ends in .gz; - is standard output."
     return option(OUTPUT, text, "-o", required=True, **attributes)
 
 
-def model_folders(text: str) -> Any:
+def model_folders(text: str) -> Field:
     """Declare ``--model FOLDER``, which is required and may be repeated."""
     return option(INPUT_FOLDER, text, "--model", many=True, required=True)
 
 
-def factor(owner: str) -> Any:
+def factor(owner: str) -> Field:
     """Declare ``--factor N``; the default is the factor of the ``owner``."""
     text = "The factor of tokens such as surface|tag to score, counted from 0."
     return option(FACTOR, f"{text}  [default: {owner} own]")
 
 
-CORES: Any = option(THREADS, "Cores to use.  [default: all]")
-MODEL: Any = option(INPUT_FOLDER, "A model folder.", required=True)
+CORES: Field = option(THREADS, "Cores to use.  [default: all]")
+MODEL: Field = option(INPUT_FOLDER, "A model folder.", required=True)
 
 
 def device_name(text: str) -> str:
@@ -145,7 +145,7 @@ class Result(Options):
     as_json: bool = flag("Print JSON instead of text.", "--json", callback=takes_standard_output)
     json_file: str | None = option(OUTPUT, "Write the result as JSON to this file, too.")
 
-    def show(self, result: Mapping[str, Any], text: str = "") -> None:
+    def show(self, result: Mapping[str, object], text: str = "") -> None:
         """Print a result as JSON or as text, and write it to a file if requested.
 
         Args:

@@ -24,7 +24,7 @@ from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
 if TYPE_CHECKING:
-    from phrasescore.cluster.cluster import Cluster
+    from phrasescore.cluster import Cluster
 
 
 class ScoreOptions(Computing, OnCluster, Result):
@@ -112,6 +112,6 @@ def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | No
     if options.cluster is None:
         options.use_threads()
         return None
-    from phrasescore.cluster.cluster import Cluster
+    from phrasescore.cluster import Cluster
 
     return stack.enter_context(Cluster(options.cluster))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -138,7 +138,7 @@ def score_text(options: ScoreTextOptions) -> None:
     )
 
 
-def _figures_text(figures: Sequence[tuple[str, Mapping[str, Any]]]) -> str:
+def _figures_text(figures: Sequence[tuple[str, Mapping[str, object]]]) -> str:
     """Return the text of --perplexity: a line for each figure of each model."""
     lines = []
     for folder, each in figures:

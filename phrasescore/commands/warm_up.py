@@ -10,9 +10,9 @@ from pathlib import Path
 
 import click
 
+from phrasescore import compile_cache
 from phrasescore.commands.declarations import Options, command
 from phrasescore.commands.options import CORES
-from phrasescore.compiling import cache
 from phrasescore.errors import PhrasescoreError, SettingsError, counted
 from phrasescore.runs.final_names import scratch_folder
 from phrasescore.runs.processes import phrasescore_command, run, usable_cores
@@ -67,8 +67,8 @@ def compile_all(cores: int | None = None) -> int:
         SettingsError: There is no safe folder for the code.
         PhrasescoreError: A command failed.
     """
-    cache.choose_folder()  # the commands inherit the folder
-    if cache.chosen_folder is None:
+    compile_cache.choose_folder()  # the commands inherit the folder
+    if compile_cache.chosen_folder is None:
         raise SettingsError(
             "there is no folder for compiled functions that you alone can write",
             remedy="name one with NUMBA_CACHE_DIR",
@@ -94,8 +94,8 @@ def compile_all(cores: int | None = None) -> int:
 
 def _kept_functions() -> int:
     """Return the number of functions in numba's cache, which has a file for each function."""
-    assert cache.chosen_folder is not None
-    return sum(1 for _ in cache.chosen_folder.glob("*/*.nbc"))
+    assert compile_cache.chosen_folder is not None
+    return sum(1 for _ in compile_cache.chosen_folder.glob("*/*.nbc"))
 
 
 def _run(folder: Path, command: str) -> None:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
@@ -101,7 +100,7 @@ def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]
 
 
 def generate_for_phrases(
-    path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, Any]
+    path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, object]
 ) -> StreamReport[PhraseCounts]:
     """Write a model's targets for the phrases in the first column of a file.
 

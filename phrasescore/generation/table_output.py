@@ -17,7 +17,6 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -339,7 +338,7 @@ def generate_table(
     path: str | Path,
     output: str | Path,
     writer: TableWriter,
-    asked: dict[str, Any],
+    asked: dict[str, object],
     reordering: tuple[str | Path, str | Path] | None = None,
 ) -> tuple[StreamReport[TableCounts], ReorderingCounts | None]:
     """Write a phrase table with a model's targets for the sources of an existing phrase table.

@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -360,7 +360,7 @@ def translate_text(
     path: str | Path,
     outputs: Sequence[tuple[str, Form]],
     translator: Translator,
-    asked: dict[str, Any],
+    asked: dict[str, object],
     longest: int,
 ) -> StreamReport[TranslationCounts]:
     """Translate a text that has a sentence on each line; an interrupted run can be continued.

@@ -69,7 +69,7 @@ def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -
     """Set ``alpha`` to softmax(v_a tanh(row + keys)) for a query ``row``; ``query`` is scratch."""
     A = len(vector)
     for a in range(A):
-        query[a] = load(row, a)
+        query[a] = load(row, a)  # as float32, once for all positions
     top = np.float32(-np.inf)
     for j in range(len(keys)):
         key = keys[j]
@@ -80,7 +80,7 @@ def _align(row: Array, keys: Array, vector: Array, query: Array, alpha: Array) -
         top = max(top, e)
     mass = _ZERO
     for j in range(len(keys)):
-        alpha[j] = exp(alpha[j] - top)
+        alpha[j] = exp(alpha[j] - top)  # the maximum is subtracted: no overflow
         mass += alpha[j]
     for j in range(len(keys)):
         alpha[j] /= mass
@@ -92,6 +92,7 @@ def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
     D = len(total)
     for d in range(D):
         total[d] = _ZERO
+    # positions outside, so that the inner loop runs along memory
     for j in range(len(values)):
         share, value = alpha[j], values[j]
         for d in range(D):
@@ -146,13 +147,14 @@ def _attend_rows_backward(
             inner = _ZERO
             for d in range(D):
                 inner += slope[d] * load(value, d)
-            grad_alpha[j] = inner
+            grad_alpha[j] = inner  # d alpha_j = slope . value_j
             mean += inner * alpha[j]
         for j in range(length):
             # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)
             e = alpha[j] * (grad_alpha[j] - mean)
             key, out = keys[begin + j], grad_keys[begin + j]
             for a in range(A):
+                # again, instead of keeping (N, J, A)
                 t = tanh(query[a] + load(key, a))
                 inside = e * vector[a] * (_ONE - t * t)
                 grad[a] += inside
@@ -215,7 +217,7 @@ def _attend_equal(
     outside = torch.arange(keys.shape[1], device=keys.device) >= lengths[:, None]
     scores = torch.tanh(_summed(queries, keys)) @ vector
     weights = scores.masked_fill(outside, float("-inf")).softmax(1)
-    return (weights[:, None].to(values.dtype) @ values)[:, 0], weights
+    return (weights[:, None].to(values.dtype) @ values)[:, 0], weights  # (N, 1, J) x (N, J, D)
 
 
 def _summed(queries: Tensor, keys: Tensor) -> Tensor:
@@ -273,6 +275,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         """Step through the sequence; keep the values that the gradient needs."""
         seen, weights, looks = Attended(*given[:4]), AttentiveWeights(*given[4:9]), given[9]
         L, B, H3 = inputs.shape
+        # every sequence is padded to J positions
         H, D, J = H3 // 3, seen.values.shape[1], len(seen.keys) // len(start)
         states, gates = inputs.new_empty(L + 1, B, H), inputs.new_empty(L, B, 2 * H)
         candidates, resets = inputs.new_empty(L, B, H), inputs.new_empty(L, B, H)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -84,11 +84,11 @@ class Cores:
         self._pool: ThreadPoolExecutor | None = None
 
     def each(
-        self, work: Callable[[NDArray[Any]], Found], groups: Iterable[NDArray[Any]]
-    ) -> Iterator[list[tuple[NDArray[Any], Found]]]:
+        self, work: Callable[[NDArray[np.int64]], Found], groups: Iterable[NDArray[np.int64]]
+    ) -> Iterator[list[tuple[NDArray[np.int64], Found]]]:
         """Work on groups of rows; yield each group's result of `in_fitting_parts`, in order."""
 
-        def alone(rows: NDArray[Any]) -> list[tuple[NDArray[Any], Found]]:
+        def alone(rows: NDArray[np.int64]) -> list[tuple[NDArray[np.int64], Found]]:
             torch.set_num_threads(1)
             return in_fitting_parts(work, rows)
 
@@ -119,8 +119,8 @@ def has_fast_bf16(device: torch.device) -> bool:
 
 
 def in_fitting_parts(
-    work: Callable[[NDArray[Any]], Found], rows: NDArray[Any]
-) -> list[tuple[NDArray[Any], Found]]:
+    work: Callable[[NDArray[np.int64]], Found], rows: NDArray[np.int64]
+) -> list[tuple[NDArray[np.int64], Found]]:
     """Call ``work`` for the rows; halve them until each part fits into GPU memory.
 
     Returns:

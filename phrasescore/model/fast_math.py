@@ -9,7 +9,7 @@ and ``load`` and ``store`` convert the elements.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 # phrasescore.compiled chooses the cache folder, so it must be imported before numba
 import phrasescore.compiled  # noqa: F401
@@ -17,6 +17,7 @@ import phrasescore.compiled  # noqa: F401
 # isort: split
 import numba
 import numpy as np
+import numpy.typing as npt
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, overload
@@ -37,6 +38,9 @@ _C4, _C5, _C6 = (
 _LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)  # between them, e^x is a normal float32
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
 
+# an array of float32, or of bfloat16 as bit patterns
+Elements: TypeAlias = npt.NDArray[np.generic]
+
 
 def _bits_to_float(context: Any, bits: Any) -> Any:
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
@@ -53,12 +57,12 @@ def _float_to_bits(context: Any, value: Any) -> Any:
 
 
 # numba supplies the first argument, the typing context; compiled code passes only the number
-_float_of_bits = cast(Callable[[Any], Any], intrinsic(_bits_to_float))
-_bits_of_float = cast(Callable[[Any], Any], intrinsic(_float_to_bits))
+_float_of_bits = cast(Callable[[np.uint32], np.float32], intrinsic(_bits_to_float))
+_bits_of_float = cast(Callable[[np.float32], np.uint32], intrinsic(_float_to_bits))
 
 
 @numba.njit(inline="always")
-def exp(x: Any) -> Any:
+def exp(x: np.float32) -> np.float32:
     """Return e^x in float32, with x clamped to [-87, 88].
 
     The relative error is below 3e-7 + 8e-8 |x|, mostly from the multiplication by log2 e.
@@ -73,7 +77,7 @@ def exp(x: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def order(x: Any) -> Any:
+def order(x: np.float32) -> np.int32:
     """Return an int32 key that sorts like the float32 ``x``; a maximum of integers vectorises."""
     # positive floats sort like their bits; for negative ones, all bits but the sign are flipped
     bits = np.int32(_bits_of_float(x))
@@ -82,54 +86,55 @@ def order(x: Any) -> Any:
 
 
 @numba.njit(inline="always")
-def unorder(key: Any) -> Any:
+def unorder(key: np.int32) -> np.float32:
     """Return the float32 of a key: the inverse of :func:`order`."""
     return _float_of_bits(np.uint32(key ^ ((key >> np.int32(31)) & np.int32(0x7FFFFFFF))))
 
 
 @numba.njit(inline="always")
-def sigmoid(x: Any) -> Any:
+def sigmoid(x: np.float32) -> np.float32:
     """Return 1 / (1 + e^-x) in float32."""
     return _ONE / (_ONE + exp(-x))
 
 
 @numba.njit(inline="always")
-def tanh(x: Any) -> Any:
+def tanh(x: np.float32) -> np.float32:
     """Return tanh x in float32, with an absolute error below 5e-7."""
     return _TWO / (_ONE + exp(-_TWO * x)) - _ONE
 
 
-def load(array: Any, index: Any) -> Any:
+def load(array: Elements, index: int) -> np.float32:
     """Return ``array[index]`` as float32; compiled code only."""
     raise RuntimeError("for compiled code only")
 
 
-def store(array: Any, index: Any, value: Any) -> Any:
+def store(array: Elements, index: int, value: np.float32) -> None:
     """Set ``array[index]`` to a float32, rounded to nearest even for bfloat16; compiled only."""
     raise RuntimeError("for compiled code only")
 
 
+# numba demands equal annotations of both functions of an overload
 @overload(load, inline="always")
-def _load(array: Any, index: Any) -> Any:
+def _load(array: Any, index: Any) -> Callable[[Elements, int], np.float32]:
     if array.dtype == types.uint16:
 
-        def widen(array: Any, index: Any) -> Any:
+        def widen(array: Any, index: Any) -> np.float32:
             return _float_of_bits(np.uint32(array[index]) << np.uint32(16))
 
         return widen
 
-    def same(array: Any, index: Any) -> Any:
+    def same(array: Any, index: Any) -> np.float32:
         return array[index]
 
     return same
 
 
 @overload(store, inline="always")
-def _store(array: Any, index: Any, value: Any) -> Any:
+def _store(array: Any, index: Any, value: Any) -> Callable[[Elements, int, np.float32], None]:
     if array.dtype == types.uint16:
 
-        def narrow(array: Any, index: Any, value: Any) -> Any:
-            bits: Any = _bits_of_float(value)
+        def narrow(array: Any, index: Any, value: Any) -> None:
+            bits = _bits_of_float(value)
             # bfloat16 is the upper half of a float32. To round to nearest even, add 0x7FFF, or
             # 0x8000 if the upper half is odd.
             odd = (bits >> np.uint32(16)) & np.uint32(1)
@@ -137,7 +142,7 @@ def _store(array: Any, index: Any, value: Any) -> Any:
 
         return narrow
 
-    def plain(array: Any, index: Any, value: Any) -> Any:
+    def plain(array: Any, index: Any, value: Any) -> None:
         array[index] = value
 
     return plain

@@ -12,10 +12,10 @@ import contextlib
 import dataclasses
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 import safetensors
@@ -26,8 +26,8 @@ from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
 from phrasescore.runs.final_names import scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
-from phrasescore.runs.json_files import read_object, write_json
-from phrasescore.runs.results import RESULT, TrainingRecord
+from phrasescore.runs.json_files import JsonObject, read_object, write_json
+from phrasescore.runs.results import RESULT, Count, Number, Record, Seconds
 from phrasescore.table.phrase_table import SIDES, Side
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences
@@ -92,6 +92,45 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
 
 _LONGEST = 80  # maximum number of characters of a name in an error
 _KIND = "F32"  # the type of all weights: the name of float32 in safetensors
+
+
+@dataclass(frozen=True)
+class TrainingRecord(Record):
+    """The record in a model's folder, and in the work folder of its training.
+
+    Args:
+        config: The settings of the model; empty until the model is finished.
+        provenance: The provenance of the model; empty until the model is finished.
+    """
+
+    kind: ClassVar[str] = "train"
+    config: dict[str, object] = field(default_factory=dict)
+    provenance: dict[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """An evaluation during training: a line of ``curves.jsonl``, with losses in nats per word.
+
+    Args:
+        updates: Number of updates so far.
+        epoch: Number of passes over the pairs so far.
+        seconds: Wall-clock seconds of training so far.
+        words_per_second: Target words trained on per second.
+        learning_rate: Learning rate of the last update.
+        training_nll: Mean loss of the updates since the last evaluation.
+        held_out_sources_nll: Loss on pairs of held-out sources, or on held-out sentences.
+        held_out_pairs_nll: Loss on pairs held out at random.
+    """
+
+    updates: Count
+    epoch: Number
+    seconds: Seconds
+    words_per_second: Number | None = None
+    learning_rate: Number | None = None
+    training_nll: Number | None = None
+    held_out_sources_nll: Number | None = None
+    held_out_pairs_nll: Number | None = None
 
 
 @dataclass(frozen=True)
@@ -246,7 +285,7 @@ def _no_model(folder: Path, why: str) -> ModelError:
     return ModelError(f"not a phrasescore model: {why}", path=folder, remedy=remedy)
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def _read_config(folder: Path) -> JsonObject:
     if not (folder / CONFIG).is_file():
         raise _no_model(folder, f"it has no {CONFIG}")
     try:
@@ -302,7 +341,7 @@ def save_model(
     folder: Path,
     model: SequenceModel,
     vocabularies: tuple[Vocabulary, Vocabulary],
-    provenance: dict[str, Any],
+    provenance: dict[str, object],
     *,
     curves: Path | None = None,
     outside: OutsideWords = NO_OUTSIDE_WORDS,

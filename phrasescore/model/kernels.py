@@ -18,7 +18,7 @@ from torch import Tensor
 from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.generic]
 _ONE = np.float32(1.0)
 
 
@@ -51,7 +51,7 @@ def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) ->
     """
     B, H = carried.shape
     for b in range(B):
-        x, g, h, rh = inputs[b], gates[b], carried[b], resets[b]
+        x, g, h, rh = inputs[b], gates[b], carried[b], resets[b]  # (3H,), (2H,), (H,), (H,)
         for j in range(2 * H):
             store(g, j, sigmoid(load(x, H + j) + load(g, j)))
         for j in range(H):
@@ -140,7 +140,7 @@ def flow_backward(flowing: Array, product: Array, grad_states: Array) -> None:
     for b in range(B):
         f, p, g = flowing[b], product[b], grad_states[b]
         for j in range(H):
-            f[j] += load(p, j) + load(g, j)
+            f[j] += load(p, j) + load(g, j)  # dh of the step before is complete
 
 
 @compiled_fast
@@ -192,11 +192,12 @@ def softmax_gradient(
     loss = 0.0
     for n in range(N):
         row = logits[n]
-        top = _add_bias(row, bias, scratch)
+        top = _add_bias(row, bias, scratch)  # scratch: logits (V,)
         picked = scratch[wanted[n]]
         if smoothing > 0.0:
             everything = np.float32(0.0)
             for v in range(V):
+                # the uniform part of the target needs the sum of all logits
                 everything += scratch[v]
             loss += smoothing * picked - even * everything
         total = np.float32(0.0)  # Z e^-top; the maximum is subtracted so that exp cannot overflow
@@ -206,9 +207,10 @@ def softmax_gradient(
             total += e
         normaliser = top + np.log(total)  # ln Z
         loss += normaliser - picked + normaliser_weight * normaliser * normaliser
+        # one factor for softmax and penalty: the loop below multiplies once
         share = np.float32(1.0 + 2.0 * normaliser_weight * normaliser) / total
         for v in range(V):
-            p = scratch[v] * share - even
+            p = scratch[v] * share - even  # softmax minus the uniform part
             grad_bias[v] += p
             store(row, v, p)
         grad_bias[wanted[n]] -= kept

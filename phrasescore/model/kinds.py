@@ -10,7 +10,7 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ModelError, SettingsError, did_you_mean
@@ -205,7 +205,7 @@ def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
         raise unsuitable(settings, folder, "makes no summary of a phrase", remedy)
 
 
-def read_settings(values: dict[str, Any], *, where: str) -> ModelSettings:
+def read_settings(values: dict[str, object], *, where: str) -> ModelSettings:
     """Return the settings of a model from values by name; without ``kind``, of a phrase model.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from phrasescore.closed_settings import Between, check_bounds
 
@@ -42,7 +42,7 @@ class ModelSettings:
     factor: Annotated[int, Between(0, _MAX)] = 0
 
     @classmethod
-    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, sizes: Mapping[str, int]) -> dict[str, object]:
         """Return the given settings by name, and defaults that depend on these settings."""
         return dict(sizes)
 
@@ -66,7 +66,7 @@ class _ReadoutSettings(ModelSettings):
     rank: Size = 100  # inner size of the factored output layer
 
     @classmethod
-    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, sizes: Mapping[str, int]) -> dict[str, object]:
         """Return the settings by name; by default, ``maxout`` is half of ``hidden``."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"maxout": max(1, hidden // 2), **sizes}
@@ -147,7 +147,7 @@ class RnnSearchSettings(_SentenceModelSettings):
     kind: Literal["rnn-search"] = "rnn-search"
 
     @classmethod
-    def completed(cls, sizes: Mapping[str, Any]) -> dict[str, Any]:
+    def completed(cls, sizes: Mapping[str, int]) -> dict[str, object]:
         """Return the settings by name; by default, ``alignment`` is ``hidden``, as in the paper."""
         hidden = sizes.get("hidden", cls.hidden)
         return {"alignment": hidden, **super().completed(sizes)}

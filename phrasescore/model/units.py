@@ -245,9 +245,9 @@ class _Recurrence(torch.autograd.Function):
         x, h, s, g, k, r = map(convert, (inputs, carried, *kept))
         # each product needs the previous pass: h -> z, r -> r * h -> k -> h'
         for t in range(L):
-            torch.mm(s_t[t], gate_weight, out=g_t[t])
+            torch.mm(s_t[t], gate_weight, out=g_t[t])  # (B, H) x (H, 2H)
             finish_gates(x[t], g[t], h, r[t])
-            torch.mm(r_t[t], candidate_weight, out=k_t[t])
+            torch.mm(r_t[t], candidate_weight, out=k_t[t])  # (B, H) x (H, H)
             finish_state(x[t], g[t], k[t], h, s[t + 1])
         ctx.save_for_backward(states, gates, candidates, resets, gate_weight, candidate_weight)
         return states
@@ -260,6 +260,7 @@ class _Recurrence(torch.autograd.Function):
         L, B, H = candidates.shape
         grad_inputs = candidates.new_empty(L, B, 3 * H)  # candidate | update | reset
         grad_states = grad_states.contiguous()
+        # dh, in float32: it is added to at every step
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
         product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
@@ -273,14 +274,14 @@ class _Recurrence(torch.autograd.Function):
         # of the state before step t
         for t in range(L - 1, -1, -1):
             back_state(f, g[t], k[t], s[t], out[t])
-            torch.mm(into_candidate[t], candidate_back, out=product)
+            torch.mm(into_candidate[t], candidate_back, out=product)  # (B, H) x (H, H): d(r h)
             back_reset(f, g[t], s[t], p, out[t])
-            torch.mm(into_gates[t], gate_back, out=product)
+            torch.mm(into_gates[t], gate_back, out=product)  # (B, 2H) x (2H, H)
             add_flow(f, p, above[t])
         # each weight gradient, summed over the steps, is one product
         flat = grad_inputs.view(L * B, 3 * H)
-        grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]
-        grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]
+        grad_gate_weight = states[:L].reshape(L * B, H).t() @ flat[:, H:]  # (H, LB) x (LB, 2H)
+        grad_candidate_weight = resets.view(L * B, H).t() @ flat[:, :H]  # (H, LB) x (LB, H)
         return grad_inputs, flowing.to(states.dtype), grad_gate_weight, grad_candidate_weight
 
 

@@ -17,7 +17,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from phrasescore.errors import MissingDependencyError, visible
 from phrasescore.runs.final_names import write_atomically
@@ -31,7 +31,7 @@ _DOTS_PER_INCH = 150
 _POINTS_IN_PAGE = 9.0  # font size for a figure 8 inches wide, which a page magnifies by 50 %
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufeff\ufffe\uffff]")
 # metadata that would differ from run to run
-_METADATA: dict[str, dict[str, Any]] = {
+_METADATA: dict[str, dict[str, object]] = {
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
@@ -116,7 +116,7 @@ def svg_image(draw: Callable[[Figure], None], width: float, height: float) -> st
 
 @contextlib.contextmanager
 def _drawing(
-    width: float, height: float, settings: Mapping[str, Any] | None = None
+    width: float, height: float, settings: Mapping[str, object] | None = None
 ) -> Iterator[Figure]:
     """Provide an empty figure under settings that no matplotlibrc changes."""
     check_drawing()

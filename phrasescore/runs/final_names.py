@@ -21,6 +21,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import IO, Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, SettingsError, visible
@@ -184,7 +185,7 @@ def is_gzip_name(path: str | Path) -> bool:
     return str(path).endswith(".gz")
 
 
-def gzip_module() -> Any:
+def gzip_module() -> ModuleType:
     """Return the module that compresses; it is imported late to keep ``--help`` fast."""
     from zlib_ng import gzip_ng
 

@@ -11,7 +11,6 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _RETRY = 0.02  # seconds until a postponed signal is handled again
@@ -31,7 +30,7 @@ def _torch_is_loading() -> bool:
 postponed_while: list[Callable[[], bool]] = [_torch_is_loading]
 
 
-def _interrupt(number: int, _frame: Any) -> None:
+def _interrupt(number: int, _frame: object) -> None:
     if any(condition() for condition in postponed_while):
         _interrupt_later()
         return
@@ -43,7 +42,7 @@ def _interrupt_later() -> None:
     signal.setitimer(signal.ITIMER_REAL, _RETRY)
 
 
-def _keep_interrupt(lost: Any) -> None:
+def _keep_interrupt(lost: sys.UnraisableHookArgs) -> None:
     # Python discards what is raised in a destructor or in a callback, such as those of imports.
     if isinstance(lost.exc_value, KeyboardInterrupt):
         _interrupt_later()
@@ -66,7 +65,7 @@ def ignore_signals() -> None:
 
 
 @contextlib.contextmanager
-def signals_handled(handler: Callable[[int, Any], None] = _interrupt) -> Iterator[None]:
+def signals_handled(handler: Callable[[int, object], None] = _interrupt) -> Iterator[None]:
     """Handle the signals while the block runs, by default with ``KeyboardInterrupt``."""
     before = {number: signal.getsignal(number) for number in _active_signals()}
     for number in before:
@@ -119,7 +118,7 @@ class StopRequest:
         """Turn signals into a request while the block runs."""
         return signals_handled(self._note)
 
-    def _note(self, number: int, _frame: Any) -> None:
+    def _note(self, number: int, _frame: object) -> None:
         if self.made:
             raise KeyboardInterrupt
         self.made = True

@@ -6,7 +6,7 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from phrasescore.errors import InputError
 from phrasescore.runs.file_kinds import read_regular
@@ -19,6 +19,9 @@ _CONTROLS = re.compile(r"[\x7f-\x9f]")
 
 class JsonError(ValueError):
     """The reason why a text cannot be JSON that this program wrote."""
+
+
+JsonObject: TypeAlias = dict[str, Any]  # the values of a JSON object, not checked yet
 
 
 def parse_json(text: bytes | str) -> Any:
@@ -48,7 +51,7 @@ def parse_json(text: bytes | str) -> Any:
     return value
 
 
-def parse_object(text: bytes | str) -> dict[str, Any]:
+def parse_object(text: bytes | str) -> JsonObject:
     """Return the values, by key, of a JSON text that is an object, ``{...}``.
 
     Raises:
@@ -60,7 +63,7 @@ def parse_object(text: bytes | str) -> dict[str, Any]:
     return value
 
 
-def read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> JsonObject:
     """Return the object in a regular file of bounded size.
 
     Raises:
@@ -75,7 +78,7 @@ def read_object(path: Path) -> dict[str, Any]:
     return parse_object(content)
 
 
-def is_too_deep(value: Any, levels: int = MAX_LEVELS) -> bool:
+def is_too_deep(value: object, levels: int = MAX_LEVELS) -> bool:
     """Tell whether arrays and objects are nested more than ``levels`` deep."""
     if not isinstance(value, dict | list):
         return False
@@ -86,7 +89,7 @@ def is_too_deep(value: Any, levels: int = MAX_LEVELS) -> bool:
 _TOO_DEEP = f"it is nested more than {MAX_LEVELS} levels deep"
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     value = dict(pairs)
     if len(value) < len(pairs):
         raise JsonError("an object has a name twice")
@@ -100,7 +103,7 @@ def _number(digits: str) -> float:
     return int(digits) if digits.lstrip("-").isdigit() else value
 
 
-def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
+def json_bytes(value: object, *, sort_keys: bool = False) -> bytes:
     """Return ``value`` as indented JSON in UTF-8, with a final line feed."""
     text = json.dumps(value, indent=2, sort_keys=sort_keys, ensure_ascii=False)
     # escape characters that control terminals, which json.dumps leaves as they are
@@ -109,6 +112,6 @@ def json_bytes(value: Any, *, sort_keys: bool = False) -> bytes:
     return text.encode("utf-8", "backslashreplace") + b"\n"
 
 
-def write_json(path: str | Path, value: Any) -> None:
+def write_json(path: str | Path, value: object) -> None:
     """Write ``value`` as indented JSON with sorted keys and a final line feed, atomically."""
     write_atomically(path, json_bytes(value, sort_keys=True))

@@ -78,7 +78,7 @@ def python_command(code: str, arguments: Sequence[str] = ()) -> list[str]:
 
     Args:
         code: The code, for which ``sys`` is imported; the arguments are in ``sys.argv[1:]``.
-        arguments: Any texts.
+        arguments: The texts.
     """
     code = _LEAVE_OUT_CURRENT_FOLDER + code
     return [sys.executable, *_NO_CURRENT_FOLDER, "-c", code, *arguments]

@@ -8,7 +8,7 @@ which are not escaped. Progress is a bar on a terminal, or occasional lines in a
 from __future__ import annotations
 
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
 from phrasescore.errors import terminal_text
 
@@ -29,7 +29,7 @@ class EscapingStream:
         self.unescaped.write(terminal_text(text))
         return len(text)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return getattr(self.unescaped, name)
 
 
@@ -77,14 +77,14 @@ class Progress:
     def __init__(
         self, what: str, total: float | None = None, unit: str = "", done: float = 0.0
     ) -> None:
-        self._bar: tqdm[Any] | None = None
+        self._bar: tqdm[None] | None = None
         self._moves = False
         if not serves_a_command:
             return
         from tqdm import tqdm  # late, because every command imports this module
 
         tqdm.monitor_interval = 0  # no thread is needed: every call of advance checks the time
-        shown: dict[str, Any] = {"file": _cursor_stream(), "dynamic_ncols": True}
+        shown: dict[str, object] = {"file": _cursor_stream(), "dynamic_ncols": True}
         if not sys.stderr.isatty():
             pause = _SECONDS_BETWEEN_LOG_LINES
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}

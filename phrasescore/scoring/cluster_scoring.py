@@ -10,17 +10,18 @@ from __future__ import annotations
 import dataclasses
 import functools
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 
-from phrasescore.cluster.cluster import Cluster, Task, in_order, own_name, own_threads, say
+from phrasescore.cluster import Cluster, Task, in_order, own_name, own_threads, say
 from phrasescore.errors import ClusterError, ModelError, SettingsError, counted
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.runs.final_names import GzipMember, compress_member
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     Scored,
@@ -99,7 +100,7 @@ def describe_as_before(
     folders: Sequence[str],
     compute: ComputeSettings,
     factor: int | None,
-    begun: Mapping[str, Any],
+    begun: JsonObject,
 ) -> ReadyModels | None:
     """Repeat the choice of device and precision that an interrupted run of the same work made.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import must_be_of_phrases
 from phrasescore.model.model_settings import Direction
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.table.block import TableBlock
@@ -90,7 +91,7 @@ class ReadyModels:
 
     identities: tuple[tuple[str, Direction], ...]
     factor: int
-    numerics: dict[str, Any]
+    numerics: JsonObject
     checks: tuple[PrecisionCheck, ...] = ()
     notes: tuple[str, ...] = ()
 

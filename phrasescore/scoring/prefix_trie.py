@@ -156,10 +156,10 @@ class PrefixTrie:
                 value more than it has words.
             found: The output.
         """
-        nodes, at = self.ends, stops - 1
+        nodes, at = self.ends, stops - 1  # (N,) each, one path for each phrase
         found[at] = at_ends[nodes]
         while len(nodes):  # one word further towards the roots each time
-            is_word = self.parents[nodes] >= 0
+            is_word = self.parents[nodes] >= 0  # paths that have not reached a root
             nodes, at = nodes[is_word], at[is_word] - 1
             found[at] = edges[nodes]
             nodes = self.parents[nodes]
@@ -173,7 +173,7 @@ def build_trie(phrases: TokenSequences, roots: Numbers) -> PrefixTrie:
         roots: (N,) the root of each phrase: ascending numbers from 0, without gaps.
     """
     N, longest = len(phrases), int(phrases.lengths.max(initial=0))
-    max_nodes = (int(roots[-1]) + 1 if N else 0) + len(phrases.tokens)
+    max_nodes = (int(roots[-1]) + 1 if N else 0) + len(phrases.tokens)  # if nothing were shared
     # parents, words, levels and roots; nodes are numbered in the order of the phrases for now
     nodes = np.full((4, max_nodes), -1, np.int64)
     ends, path = np.zeros(N, np.int64), np.zeros(longest + 1, np.int64)
@@ -195,11 +195,12 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
     order = np.argsort(level_of.astype(kind), kind="stable")
     number = np.empty(count, np.int64)
     number[order] = np.arange(count)
-    levels = offsets_of(np.bincount(level_of, minlength=longest + 1))
+    levels = offsets_of(np.bincount(level_of, minlength=longest + 1))  # (L + 1,)
     parents = before[order]
     below = parents >= 0
-    parents[below] = number[parents[below]]
+    parents[below] = number[parents[below]]  # old numbers to new ones
     children = np.bincount(parents[below], minlength=count)
+    # children are in the order of their parents, so they are consecutive
     first_children = levels[1] + offsets_of(children)
     has = children > 0
     has[: levels[1]] = True  # a root keeps its number
@@ -248,7 +249,7 @@ def _build(
         begin, length = offsets[i], offsets[i + 1] - offsets[i]
         known = 0
         if i and roots[i] == roots[i - 1]:
-            known = _common_words(tokens, offsets, i - 1, i)
+            known = _common_words(tokens, offsets, i - 1, i)  # prefixes that have nodes already
         path[0] = roots[i]
         for depth in range(known + 1, length + 1):
             nodes[0, count] = path[depth - 1]

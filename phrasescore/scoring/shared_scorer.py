@@ -116,6 +116,7 @@ class SharedScorer:
         Raises:
             ModelError: A score is not finite.
         """
+        # each pair has one value more, for </s>
         begins = targets.offsets[:-1] + np.arange(len(targets))
         return np.add.reduceat(self.score_words(sources, targets), begins)
 
@@ -138,8 +139,8 @@ class SharedScorer:
 
         def work(rows: Rows) -> None:
             read, predicted = sources.select(rows), targets.select(rows)
-            new = is_new(read)
-            trie = build_trie(predicted, np.cumsum(new) - 1)
+            new = is_new(read)  # rows are sorted, so equal sources are neighbours
+            trie = build_trie(predicted, np.cumsum(new) - 1)  # root n is the n-th distinct source
             steps = self._free.get()
             try:
                 with torch.inference_mode():
@@ -224,7 +225,7 @@ class ModelSteps:
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
         for level in range(trie.depth + 1):
-            begin, end = trie.levels[level : level + 2].tolist()
+            begin, end = trie.levels[level : level + 2].tolist()  # the nodes of this level
             states: list[State] = []
             for a in range(begin, end, self._chunk):
                 b = min(a + self._chunk, end)
@@ -235,6 +236,7 @@ class ModelSteps:
                 else:
                     parents = self._index(trie.parents[a:b] - trie.levels[level - 1])
                     words = self._index(trie.words[a:b])
+                    # ln_p (b - a, V)
                     state, ln_p = self._model.step(before.gathered(parents), words)
                 # ln p of the last words of the children, and of </s> after each prefix
                 children = slice(*trie.first_children[[a, b]].tolist())
@@ -242,7 +244,7 @@ class ModelSteps:
                 edges[children] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
                 at_ends[a:b] = ln_p[:, END].cpu().numpy()
                 states.append(state)
-            before = states[0].followed_by(states[1:])
+            before = states[0].followed_by(states[1:])  # of the whole level
         return edges, at_ends
 
     def _index(self, numbers: Rows) -> Tensor:
@@ -281,7 +283,7 @@ class HistorySteps(ModelSteps):
         histories = np.full((len(trie), settings.order - 1), settings.target_vocabulary, np.int64)
         for level in range(1, trie.depth + 1):
             nodes = slice(*trie.levels[level : level + 2].tolist())
-            histories[nodes, :-1] = histories[trie.parents[nodes], 1:]
+            histories[nodes, :-1] = histories[trie.parents[nodes], 1:]  # drop the oldest word
             histories[nodes, -1] = trie.words[nodes]
         return histories
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from phrasescore.errors import ModelError
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.runs.ledger import differences, entry_of
 from phrasescore.runs.stream import BlockStream, StreamReport, begun_work
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
@@ -27,7 +28,7 @@ from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
 from phrasescore.words.known_words import first_words, known_words, unknown_warning
 
 if TYPE_CHECKING:
-    from phrasescore.cluster.cluster import Cluster
+    from phrasescore.cluster import Cluster
     from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024
@@ -91,7 +92,7 @@ class Rescoring:
             note=scorer.note,
         ).write(self.output)
 
-    def figures(self, done: StreamReport[ScoringCounts]) -> dict[str, Any]:
+    def figures(self, done: StreamReport[ScoringCounts]) -> JsonObject:
         """Return the figures of a run, as JSON values."""
         counts, settings = done.counts, self.settings
         columns = ["average"] if settings.average else self.folders
@@ -117,7 +118,7 @@ class Rescoring:
         }
 
 
-def described(figures: Mapping[str, Any]) -> str:
+def described(figures: JsonObject) -> str:
     """Describe a run in lines for the user, from its figures."""
     unknown = figures["source_unknown_rate"], figures["target_unknown_rate"]
     resumed = ""

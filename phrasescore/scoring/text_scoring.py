@@ -13,11 +13,10 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -249,7 +248,7 @@ def score_texts(
     models: Sequence[ScoringModel],
     settings: TextSettings,
     *,
-    numerics: dict[str, Any],
+    numerics: Mapping[str, object],
 ) -> StreamReport[TextCounts]:
     """Write the lines that the settings keep, with the scores of all models.
 

@@ -155,7 +155,7 @@ def _too_large(what: str, path: str | Path) -> InputError:
     return InputError(f"{what} of over 16 MiB", path=path, remedy="check that the file is right")
 
 
-def line_end_notes(texts: Iterable[tuple[Any, Sequence[str | bytes]]]) -> Iterator[str]:
+def line_end_notes(texts: Iterable[tuple[object, Sequence[str | bytes]]]) -> Iterator[str]:
     """Yield a warning for each text, a path and lines, that has the line ends of Windows."""
     for path, lines in texts:
         if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:

@@ -7,7 +7,7 @@ refer to the formatted texts by index.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from phrasescore.compiled import borrowed, compiled, inlined
 from phrasescore.table.byte_scanning import SPACE
 
 _BLOCK = 1 << 20
+
+
+_Bytes: TypeAlias = NDArray[np.uint8]
 
 
 class Phrases(NamedTuple):
@@ -99,7 +102,13 @@ def assembled_lines(
 
 @compiled
 def _write_lines(
-    phrases: Any, separator: Any, texts: Any, pieces: Any, before: int, row: int, out: Any
+    phrases: tuple[Phrases, ...],
+    separator: _Bytes,
+    texts: tuple[_Bytes, NDArray[np.int64], NDArray[np.int64]],
+    pieces: NDArray[np.int32],
+    before: int,
+    row: int,
+    out: _Bytes,
 ) -> tuple[int, int]:
     """Write lines from ``row`` on; return the first row not written, and the number of bytes."""
     phrases, separator, texts, pieces, out = borrowed((phrases, separator, texts, pieces, out))
@@ -127,7 +136,7 @@ def _write_lines(
 
 
 @inlined
-def _copy(source: Any, begin: int, end: int, out: Any, at: int) -> int:
+def _copy(source: _Bytes, begin: int, end: int, out: _Bytes, at: int) -> int:
     for i in range(begin, end):
         out[at] = source[i]
         at += 1

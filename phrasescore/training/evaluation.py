@@ -13,18 +13,17 @@ import os
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError
+from phrasescore.model.folder import CurvePoint
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
-from phrasescore.runs.json_files import parse_object
-from phrasescore.runs.results import CurvePoint
+from phrasescore.runs.json_files import JsonObject, parse_object
 from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 
@@ -121,7 +120,7 @@ def add_point(path: Path, point: CurvePoint) -> None:
         stream.write(json.dumps(values).encode() + b"\n")
 
 
-def _points(path: Path) -> list[dict[str, Any]]:
+def _points(path: Path) -> list[JsonObject]:
     """Return the points before the first damaged line; a killed run may have left half a line."""
     points = []
     lines = read_regular(path).split(b"\n") if path.exists() else []

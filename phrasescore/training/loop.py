@@ -8,14 +8,13 @@ from pathlib import Path
 import torch
 
 import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
-from phrasescore.compiling.watch import compiling_seconds
-from phrasescore.model.folder import CURVES, load_model
+from phrasescore.compiled import compiling_seconds
+from phrasescore.model.folder import CURVES, CurvePoint, load_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.results import CurvePoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
 from phrasescore.training.checkpoint import (
     BEST,

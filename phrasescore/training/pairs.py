@@ -78,7 +78,7 @@ class PhraseSide:
         outside: The words outside the shortlist.
     """
 
-    tokens: NDArray[Any]
+    tokens: NDArray[np.generic]
     offsets: NDArray[np.int64]
     digests: NDArray[np.uint64]
     vocabulary: Vocabulary
@@ -92,15 +92,15 @@ class PhraseSide:
         vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
         return cls(*nothing, digests, vocabulary, coverage, OutsideWords((), ()))
 
-    def select(self, rows: NDArray[Any]) -> TokenSequences:
+    def select(self, rows: NDArray[np.generic]) -> TokenSequences:
         """Return the phrases of some pairs."""
         return gather(self.tokens, self.offsets, rows)
 
-    def lengths(self, rows: NDArray[Any]) -> Rows:
+    def lengths(self, rows: NDArray[np.generic]) -> Rows:
         """Return the lengths of some pairs' phrases, ``(N,)``, without </s>."""
         return np.asarray(self.offsets[rows + 1] - self.offsets[rows], np.int64)
 
-    def words(self, rows: NDArray[Any]) -> int:
+    def words(self, rows: NDArray[np.generic]) -> int:
         """Return the number of words of some pairs' phrases, without </s>."""
         return self.vocabulary.count_words(self.select(rows).tokens)
 
@@ -204,7 +204,7 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
     return PhraseSide(tokens, offsets, digests, vocabulary, coverage, outside)
 
 
-def _mapped(path: Path, *kinds: type[np.integer[Any]]) -> NDArray[Any]:
+def _mapped(path: Path, *kinds: type[np.integer]) -> NDArray[Any]:
     """Memory-map a one-dimensional array of integers."""
     open_regular(path).close()  # np.load would wait for the writer of a pipe
     array = np.load(path, mmap_mode="r", allow_pickle=False)

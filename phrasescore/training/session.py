@@ -17,6 +17,7 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import (
     CURVES,
     PROVENANCE,
+    TrainingRecord,
     is_model_folder,
     refuse_foreign,
     save_model,
@@ -39,7 +40,7 @@ from phrasescore.runs.ledger import (
     remove_work,
 )
 from phrasescore.runs.lock import held
-from phrasescore.runs.results import RESULT, TrainingRecord
+from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
 from phrasescore.training.checkpoint import BEST, LATEST
 from phrasescore.training.encoding import encode_table, encode_texts

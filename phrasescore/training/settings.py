@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from phrasescore.errors import SettingsError, counted
 from phrasescore.model.kinds import KINDS, Kind, Material, kind_named, read_settings
@@ -20,6 +20,7 @@ from phrasescore.model.model_settings import (
     Reading,
     UnitName,
 )
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
 T = TypeVar("T")
@@ -250,7 +251,7 @@ class TrainingSettings:
             label_smoothing=_given(self.label_smoothing, usual.label_smoothing),
         )
 
-    def recorded(self, precision: str) -> dict[str, Any]:
+    def recorded(self, precision: str) -> JsonObject:
         """Return everything that the weights depend on, except the input, as JSON values."""
         settings, kind = self.in_force(), self.model_kind
         names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]
@@ -286,7 +287,7 @@ class TrainingSettings:
         return read_settings(values, where=f"--kind {kind.option}")
 
     @property
-    def _sizes(self) -> dict[str, Any]:
+    def _sizes(self) -> dict[str, object]:
         """The model's settings from the command line and from the recipe."""
         kind = self.model_kind
         given = {

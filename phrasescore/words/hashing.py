@@ -1,4 +1,4 @@
-"""Hash functions for compiled code, a hash table with pairs of ids as keys, and repeated phrases.
+"""Hash functions and tables for compiled code, repeated phrases, and arrays that grow.
 
 A table of pairs is an array of records whose field ``key`` holds a pair; the caller defines the
 other fields. If a slot is occupied, the next slot is tried (open addressing), so there must always
@@ -14,7 +14,7 @@ probability of about 10^-23.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,10 +33,11 @@ _SEED_1, _SEED_2 = PAIR_FACTOR, np.uint64(0xD1B54A32D192ED03)
 
 Digests = NDArray[np.uint64]
 Rows = NDArray[np.int64]
+Growing = TypeVar("Growing", bound=NDArray[Any])
 
 
 @compiled
-def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
+def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: np.uint64) -> np.uint64:
     """Add ``data[at:end]`` to an FNV-1a digest; the caller must mix high bits into the low bits."""
     for i in range(at, end):
         digest = (digest ^ np.uint64(data[i])) * _FNV_PRIME
@@ -44,7 +45,7 @@ def hash_bytes(data: NDArray[np.uint8], at: int, end: int, digest: Any) -> Any:
 
 
 @compiled
-def murmur_mix(value: Any) -> Any:
+def murmur_mix(value: np.uint64) -> np.uint64:
     """Spread a number's bits over all bits: the finaliser of MurmurHash3."""
     value = (value ^ (value >> _SHIFT_33)) * _MURMUR_1
     value = (value ^ (value >> _SHIFT_33)) * _MURMUR_2
@@ -82,7 +83,7 @@ def move_pairs(old: Records, new: Records) -> None:
 
 
 @compiled
-def find_row(slots: NDArray[np.int32], rows: NDArray[Any], row: NDArray[Any]) -> int:
+def find_row(slots: NDArray[np.int32], rows: NDArray[np.generic], row: NDArray[np.generic]) -> int:
     """Return the slot of the row in ``rows`` that equals ``row``, or the free slot for ``row``."""
     slots, rows, row = borrowed((slots, rows, row))
     digest = np.uint64(row.size)
@@ -101,7 +102,7 @@ def find_row(slots: NDArray[np.int32], rows: NDArray[Any], row: NDArray[Any]) ->
 
 
 @compiled
-def fill_row_slots(slots: NDArray[np.int32], rows: NDArray[Any], count: int) -> None:
+def fill_row_slots(slots: NDArray[np.int32], rows: NDArray[np.generic], count: int) -> None:
     """Fill ``slots`` with the first ``count`` rows, which are all different."""
     slots[:] = -1
     for number in range(count):
@@ -177,3 +178,16 @@ def _find_first_rows(digests: Digests, slots: NDArray[np.int32], first: Rows) ->
 def is_first(digests: Digests) -> NDArray[np.bool_]:
     """Return a mask ``(N,)`` of the rows whose digest no earlier row has; see `first_rows`."""
     return first_rows(digests) == np.arange(len(digests))
+
+
+def with_room(array: Growing, needed: int) -> Growing:
+    """Return an array with at least ``needed`` rows: the array itself, or a longer copy.
+
+    A copy is at least twice as long as the array, so that the total time for copies stays
+    proportional to the number of rows added. The new rows are not initialised.
+    """
+    if needed <= len(array):
+        return array
+    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer[: len(array)] = array
+    return cast(Growing, longer)

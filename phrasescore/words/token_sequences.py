@@ -45,7 +45,7 @@ class TokenSequences:
         """(N,) int64: the number of tokens of each sequence."""
         return np.diff(self.offsets)
 
-    def select(self, rows: NDArray[Any]) -> TokenSequences:
+    def select(self, rows: NDArray[np.generic]) -> TokenSequences:
         """Return the sequences of the given rows, in that order; rows may repeat."""
         return gather(self.tokens, self.offsets, rows)
 
@@ -56,7 +56,7 @@ def joined_offsets(parts: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
 
 
 def taken_runs(
-    offsets: NDArray[np.int64], order: NDArray[np.integer[Any]]
+    offsets: NDArray[np.int64], order: NDArray[np.integer]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Select runs in a given order; return their new offsets, and the old index of each value.
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -234,7 +234,7 @@ def _is_word(word: bytes) -> bool:
     return bool(word) and not _NOT_IN_A_WORD.search(word)
 
 
-def shortlist(words: Sequence[bytes], counts: NDArray[Any], size: int) -> Vocabulary:
+def shortlist(words: Sequence[bytes], counts: NDArray[np.generic], size: int) -> Vocabulary:
     """Return the most frequent words; equally frequent words are sorted by their bytes.
 
     Words that cannot be written to the file, such as a word that ends with a carriage return, are

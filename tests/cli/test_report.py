@@ -113,26 +113,6 @@ def test_the_page_in_a_browser(page: Path, pages: Pages) -> None:
         assert (dark == "rgb(255, 255, 255)") == (scheme == "light")
 
 
-@pytest.mark.browser
-@pytest.mark.parametrize(("width", "height"), [(1280, 900), (390, 844)])
-def test_the_first_screen_is_the_verdict(page: Path, pages: Pages, width: int, height: int) -> None:
-    """The first screen has a title, one number and one sentence."""
-    content = json.loads((page.parent / "results" / "comparison.json").read_bytes())
-    second = content["metrics"]["bleu"][1]
-    opened = pages.open(page, width=width, height=height)
-    title = "Comparison of a <b>system</b> with baseline on test.ref (comparison.json)"
-    assert opened.locator("h1").inner_text() == title
-    assert opened.title().startswith(title)
-    number = opened.locator(".verdict strong")
-    assert number.inner_text() == f"{100 * second['gain']:+.2f}"
-    assert float(number.get_attribute("data-value") or "") == second["gain"]
-    box = opened.locator(".verdict").bounding_box()
-    assert box is not None and box["y"] + box["height"] < height
-    said = opened.locator(".verdict").inner_text()
-    assert "a <b>system</b>: better than baseline, hardly by chance" in said
-    assert f"interval {100 * second['low']:+.2f} to {100 * second['high']:+.2f}" in said
-
-
 @pytest.mark.parametrize("file", ["comparison.json", "result.json"])
 def test_a_link_in_the_place_of_a_result(
     phrasescore: Phrasescore, tmp_path: Path, file: str

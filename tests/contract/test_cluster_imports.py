@@ -13,7 +13,7 @@ from tests.support.random_models import save_random_model
 _PROBE = """
 import sys
 sys.modules["distributed"] = sys.modules["dask"] = None  # importing them raises ImportError
-import phrasescore.cluster.cluster
+import phrasescore.cluster
 import phrasescore.scoring.cluster_scoring
 from phrasescore.cli import main
 main()

@@ -24,8 +24,8 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
 from moses_integration.system_building import phrase_numbers
 from moses_integration.system_building.word_alignment import check_links, read_links
+from moses_integration.tables.pair_significance import pair_counts
 from moses_integration.tables.score_survey import survey_scores
-from moses_integration.tables.significance import pair_counts
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.table.phrase_table import TableFormat

@@ -19,8 +19,8 @@ from moses_integration.system_building.build_settings import (
     BuildSettings,
     SystemFolder,
 )
+from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import ColumnRanking, PruningConditions, judge
-from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.training.encoding import encode_table
 from phrasescore.training.pairs import PairSettings

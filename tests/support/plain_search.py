@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from moses_integration.decoder.features.lm_scoring import model_tables
 from moses_integration.decoder.features.reordering import orientation
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.search.options import Options, spans_of
+from moses_integration.decoder.search.translation_options import Options, spans_of
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.language_model.automaton import score as score_word
 from moses_integration.language_model.back_off import LN_10

@@ -8,9 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from moses_integration.system_building.build_settings import BuildRecord
+from phrasescore.model.folder import TrainingRecord
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import BuildRecord, TrainingRecord
 from tuning.metrics.metric_settings import TextScoring
 from tuning.metrics.system_comparison import compare_systems
 

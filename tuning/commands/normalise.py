@@ -122,14 +122,14 @@ def evaluate(options: EvaluateOptions) -> None:
     divided by the length of the normal form, averaged over words), times 100, with 95 % intervals.
     Known words are words that occurred in training. In JSON, scores are 0 to 1.
     """
-    from tuning.normalisation.evaluation import evaluate as measure
     from tuning.normalisation.normaliser import Normaliser
+    from tuning.normalisation.word_pairs import evaluate as measure
     from tuning.normalisation.word_pairs import read_pairs
 
     normaliser = Normaliser(options.folder, threads=options.threads)
     pairs = read_pairs(options.pairs, lowercase=normaliser.choice.lowercase)
     show_notes(pairs.notes)
-    found = measure(normaliser, pairs)
+    found = measure(normaliser.forms(pairs.words), pairs, normaliser.memory)
     options.show(found.to_json(), found.to_text())
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 import click
 
-from phrasescore.commands.declarations import Options, flag, option
+from phrasescore.commands.declarations import Field, Options, flag, option
 from phrasescore.commands.options import SEED, THREADS, BoundedInt
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError
@@ -27,7 +26,7 @@ from tuning.metrics.metric_settings import (
 )
 
 
-def references(text: str, *, required: bool = True) -> Any:
+def references(text: str, *, required: bool = True) -> Field:
     """Declare ``--reference FILE``, which may be repeated; by default at least one is required."""
     return option(
         INPUT, text, "--reference", many=True, required=required, callback=_numbered_files

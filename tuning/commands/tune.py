@@ -38,8 +38,8 @@ class TuneOptions(OptimizationOptions, Result):
         metavar="PATH",
     )
     sections: tuple[tuple[str, str], ...] = sections(
-        "Decode with this setting, e.g. search-algorithm=1; may be repeated. The tuned moses.ini "
-        "still has the value of MOSES_INI."
+        "Decode with this setting, e.g. search-algorithm=1, and write it to the tuned moses.ini; "
+        "may be repeated."
     )
     nbest_size: int = option(
         BoundedInt(2, 10_000),

@@ -9,13 +9,13 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import InputError, SettingsError, did_you_mean
 from phrasescore.model.kinds import KINDS, Kind, kind_named
 from phrasescore.model.model_settings import FeedForwardLmSettings
-from phrasescore.runs.json_files import MAX_LEVELS
+from phrasescore.runs.json_files import MAX_LEVELS, JsonObject
 from phrasescore.table.input_files import read_whole
 from phrasescore.words import Unknown
 from tuning.loop.tuning_settings import DecoderName, OptimizerName
@@ -130,7 +130,7 @@ class ExperimentDecoder:
     kind: DecoderName = "embedded"
     program: str = ""
     threads: Annotated[int, Between(1, 256)] = 1
-    sections: dict[str, Any] = field(default_factory=dict)
+    sections: JsonObject = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -182,8 +182,8 @@ class KeptResults(Record):
             ResumeError: The file does not have the form that an experiment writes.
         """
         try:
-            found = parse_record(read_object(path))
-            if not isinstance(found, cls):
+            found = parse_record(read_object(path), cls)
+            if found is None:
                 raise ValueError(f"its kind is not {cls.kind}")
             for run in (run for row in found.rows.values() for run in row.runs):
                 if unknown := run.texts.keys() - found.texts.keys():

@@ -24,12 +24,12 @@ from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.ledger import refuse_files
 from phrasescore.runs.lock import held
-from phrasescore.runs.results import RESULT, ExperimentRecord, has_record
+from phrasescore.runs.results import RESULT, has_record
 from tuning.experiment.experiment_settings import ExperimentSettings, kind_problems
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say
-from tuning.experiment.table import experiment_record, markdown
+from tuning.experiment.table import ExperimentRecord, experiment_record, markdown
 
 _NOT_IN_MOSES = (
     "real Moses cannot use a neural language model while it decodes; use the embedded decoder, or "

@@ -8,17 +8,12 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import ClassVar
 
 import numpy as np
 
 from phrasescore.runs.identity import provenance
-from phrasescore.runs.results import (
-    ComparedSystem,
-    ComparisonRecord,
-    ExperimentPart,
-    ExperimentRecord,
-    ExperimentRow,
-)
+from phrasescore.runs.results import Count, Record
 from tuning.experiment.experiment_settings import (
     DEV,
     ExperimentSettings,
@@ -29,7 +24,8 @@ from tuning.experiment.plan import Plan, Run
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.score_tables import ScoreTable, points, shown_p
-from tuning.metrics.significance import compare_statistics
+from tuning.metrics.significance import ComparedSystem, compare_statistics
+from tuning.metrics.system_comparison import ComparisonRecord
 
 _NOTHING = "–"
 # settings of a row that the notes list if they are not empty
@@ -80,6 +76,62 @@ class _Comparisons:
             metrics={"bleu": tuple(self.compared(name, first, text.name) for name in files)},
             notes=(),
         )
+
+
+@dataclass(frozen=True)
+class ExperimentRow:
+    """One system of an experiment.
+
+    Args:
+        name: The name of the system.
+        not_run: The reason why the row has no runs; empty for rows with runs.
+        runs: The number of runs that the row will have.
+        seeds: The seeds of the finished runs.
+    """
+
+    name: str
+    not_run: str
+    runs: Count
+    seeds: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class ExperimentPart:
+    """The effect of one part of a system, while all other parts are present.
+
+    Args:
+        name: The name of the part.
+        system: The row that has the part.
+        without: The row that lacks the part.
+        texts: For each text, by name, the comparison of the two rows.
+    """
+
+    name: str
+    system: str
+    without: str
+    texts: dict[str, ComparedSystem]
+
+
+@dataclass(frozen=True)
+class ExperimentRecord(Record):
+    """The record of ``experiment``.
+
+    Args:
+        name: The name of the experiment.
+        settings: The content of the experiment file.
+        systems: The rows of the table.
+        texts: For each text, by name, the comparison of all systems with the first system.
+        provenance: The provenance of the table.
+        parts: The comparisons of rows with and without a part, in the order of the file.
+    """
+
+    kind: ClassVar[str] = "experiment"
+    name: str
+    settings: dict[str, object]
+    systems: tuple[ExperimentRow, ...]
+    texts: dict[str, ComparisonRecord]
+    provenance: dict[str, object]
+    parts: tuple[ExperimentPart, ...] = ()
 
 
 def experiment_record(

@@ -34,12 +34,16 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from moses_integration.tables.filtering import INI_NAME, filter_system, is_filterable
+from moses_integration.tables.filtering import (
+    INI_NAME,
+    FilteredTable,
+    filter_system,
+    is_filterable,
+)
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.results import FilteredTable
 from phrasescore.table.input_files import open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words

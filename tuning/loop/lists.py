@@ -8,7 +8,6 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,11 +17,10 @@ from moses_integration.ini.feature_weights import listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
-from tuning.loop.score_benefit import estimate_benefits
+from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
 from tuning.loop.tuning_settings import OptimizationSettings
 from tuning.loop.weights import WeightPlan, read_plan
-from tuning.metrics.metric_scores import CandidateStatistics
-from tuning.metrics.score_tables import benefit_in_words
+from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 from tuning.optimizers.optimizer import Weights
 
@@ -175,7 +173,7 @@ class ListOptimization(OptimizationSettings):
     lists: tuple[str, ...]
     start: str | None = None
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
         settings = dataclasses.asdict(self)
@@ -209,9 +207,9 @@ class OptimizationReport:
     candidates: int
     seconds: float
     notes: tuple[str, ...]
-    provenance: Mapping[str, Any]
+    provenance: Mapping[str, object]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the content of a weights file."""
         return {**vars(self), "seconds": round(self.seconds, 3)}
 

@@ -39,15 +39,23 @@ from phrasescore.errors import InputError, counted
 from phrasescore.runs.final_names import own_folder, write_atomically
 from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
-from phrasescore.runs.results import RESULT, Optimized, ScoreBenefit, TunedRound, TuningRecord
+from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.score_benefit import estimate_benefits
-from tuning.loop.tuning_settings import LIMITS, TuningSettings
+from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
+from tuning.loop.tuning_settings import (
+    LIMITS,
+    Optimized,
+    ScoreBenefit,
+    TunedRound,
+    TuningRecord,
+    TuningSettings,
+)
 from tuning.loop.weights import WEIGHTS, WeightPlan
-from tuning.metrics.metric_scores import CandidateStatistics, objective_score
-from tuning.metrics.score_tables import benefit_in_words, points
+from tuning.metrics.metric_scores import objective_score
+from tuning.metrics.score_tables import points
 from tuning.metrics.significance import mean_and_deviation
+from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
 
@@ -67,7 +75,7 @@ class TuningTask:
 
     Args:
         settings: The settings of tuning.
-        ini: The system to tune.
+        ini: The system to tune, with the settings of the search.
         plan: The weights to tune.
         statistics: The references and the objective.
         decoder: The decoder that writes n-best lists.
@@ -80,7 +88,7 @@ class TuningTask:
     plan: WeightPlan
     statistics: CandidateStatistics
     decoder: NBestDecoder
-    provenance: Mapping[str, Any]
+    provenance: Mapping[str, object]
     say: Say
 
     def record(self, weights: Mapping[str, tuple[float, ...]], **more: Any) -> TuningRecord:
@@ -468,7 +476,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(folder / "filtered" / INI_NAME)
         check_dev_set(ini, filtered, lines, settings, say)
-        task = TuningTask(settings, ini, plan, texts, decoder, settings.provenance(), say)
+        task = TuningTask(settings, searched, plan, texts, decoder, settings.provenance(), say)
         ledger = Ledger(folder / "steps")
         if settings.runs > 1:
             return _run_seeds(task, ledger, folder)

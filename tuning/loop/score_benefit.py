@@ -19,11 +19,11 @@ from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE
 from moses_integration.ini.feature_weights import Feature
 from phrasescore.errors import NBestError, SettingsError
 from phrasescore.model.kinds import KINDS
-from phrasescore.runs.results import ScoreBenefit
-from tuning.loop.tuning_settings import OptimizationSettings
+from tuning.loop.tuning_settings import OptimizationSettings, ScoreBenefit
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
+from tuning.metrics.score_tables import points
 from tuning.metrics.significance import bootstrap, pooled_difference
 from tuning.optimizers.candidate_pool import PoolArrays, point_at
 from tuning.optimizers.optimizer import Problem, Weights
@@ -111,3 +111,18 @@ def _of_unseen(problem: Problem, settings: OptimizationSettings) -> NDArray[np.f
         winners = point_at(pool, solution.weights).winners[1 - parity :: 2]
         chosen[0, 1 - parity :: 2] = pool.statistics[winners]
     return chosen
+
+
+def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:
+    """Say in a sentence whether a score that is ln p of a model helps.
+
+    >>> benefit_in_words(ScoreBenefit("NeuralLM0", 0.2, 0.004, 0.001, 0.007), "bleu")
+    'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
+    """
+    gain, low, high = (points(x, sign=True) for x in (benefit.gain, benefit.low, benefit.high))
+    verdict = "helps" if benefit.low > 0 else "is not shown to help"
+    said = f"{benefit.name} {verdict}: {gain} {objective} (95 % interval {low} to {high}), "
+    said += "an estimate over lists"
+    if benefit.weight < 0:
+        said += "; its weight is negative, so translations that its model finds probable lose"
+    return said

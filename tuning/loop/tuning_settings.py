@@ -1,16 +1,17 @@
-"""Settings of optimisation, tuning and reranking; imports no heavy library."""
+"""Settings of optimisation, tuning and reranking, and the record of tuning; no heavy imports."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.results import Count, Number, Positive, Record, Seconds
 from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ class TuningSettings(OptimizationSettings):
         """The input files other than tables and models."""
         return self.ini, self.source, *self.references
 
-    def recorded(self, ini: MosesIni) -> dict[str, Any]:
+    def recorded(self, ini: MosesIni) -> dict[str, object]:
         """Return everything that decoding and optimising depend on, except the input files.
 
         The number of threads changes no result. ``LIMITS`` names the settings that may change.
@@ -120,7 +121,7 @@ class TuningSettings(OptimizationSettings):
             "several seeds": self.runs > 1,
         }
 
-    def provenance(self) -> dict[str, Any]:
+    def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         settings = dataclasses.asdict(self)
         for path in ("ini", "source", "references"):
@@ -148,3 +149,111 @@ class RiskSettings:
 
     size: int = 200
     scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Optimized:
+    """The optimisation after a round: its score and start score on all candidates, and its time.
+
+    ``share`` is the part of the way from the best decoded weights to the weights found; the next
+    round decodes with the weights at this point.
+    """
+
+    score: Number | None = None
+    start_score: Number | None = None
+    seconds: Seconds = 0.0
+    share: Number = 1.0
+
+
+@dataclass(frozen=True)
+class TunedRound:
+    """One round of a tuning.
+
+    Attributes:
+        number: The index of the round, from 1.
+        weights: The weights that the round decoded with, by component.
+        score: The value of the objective for the decoded translations.
+        bleu: The BLEU of the decoded translations.
+        length_ratio: The number of words of the decoded translations per reference word.
+        new: The number of candidates that did not occur in an earlier round.
+        candidates: The number of candidates of all rounds so far.
+        optimized: The result of the optimisation that followed.
+    """
+
+    number: Positive
+    weights: dict[str, Number]
+    score: Number
+    bleu: Number
+    length_ratio: Number
+    new: Count
+    candidates: Count
+    optimized: Optimized = Optimized()
+
+
+@dataclass(frozen=True)
+class ScoreBenefit:
+    """The estimated benefit of a score that is ln p of a model; twofold, over n-best lists.
+
+    Attributes:
+        name: The component, such as ``TranslationModel0_4``.
+        weight: Its tuned weight.
+        gain: The objective with the score minus the objective without it.
+        low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences.
+        high: The upper end of the interval.
+    """
+
+    name: str
+    weight: Number
+    gain: Number
+    low: Number
+    high: Number
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuningRecord(Record):
+    """The record of ``tune``, for a single run or for the best of several runs.
+
+    Args:
+        objective: The metric that is maximised.
+        curve: The finished rounds; empty for several runs, each of which has a record with a curve.
+        weights: The best weights by feature; the latest weights if the run is not finished.
+        bleu: The BLEU of the best round.
+        score: The value of the objective in the best round.
+        why: The reason why the run ended; empty for an unfinished run and for several runs.
+        round: The best round, counted from 1.
+        rounds: The number of rounds.
+        seed: The seed of the best run, if there are several; ``None`` if the average is best.
+        mean: The mean of the objective over seeds.
+        deviation: The standard deviation of the objective over seeds.
+        average: The objective of the average of the runs' weights, if there are several.
+        warnings: Reasons not to rely on the result.
+        seeds: A summary of each finished run, if there are several runs.
+        benefits: The estimated benefit of each score that is ln p of a model, in the best run
+            of a seed.
+        provenance: The provenance of the weights.
+    """
+
+    kind: ClassVar[str] = "tune"
+    objective: str
+    curve: tuple[TunedRound, ...] = ()
+    weights: dict[str, tuple[Number, ...]]
+    bleu: Number | None = None
+    score: Number | None = None
+    why: str = ""
+    round: Positive | None = None
+    rounds: Count | None = None
+    seed: int | None = None
+    mean: Number | None = None
+    deviation: Number | None = None
+    average: Number | None = None
+    warnings: tuple[str, ...] = ()
+    seeds: list[object] | None = None
+    benefits: tuple[ScoreBenefit, ...] = ()
+    provenance: dict[str, object] = field(default_factory=dict)
+
+
+def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:
+    """Yield weights by component: ``LM0``, ``TranslationModel0_0``, ``TranslationModel0_1``."""
+    for name, values in weights.items():
+        for place, number in enumerate(values):
+            yield (name if len(values) == 1 else f"{name}_{place}"), number

@@ -16,27 +16,24 @@ mixture negative.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu import References, bleu, bleu_of_sums
+from moses_integration.bleu import bleu, bleu_of_sums
 from phrasescore.compiled import compiled
-from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import (
     LOWER_IS_BETTER,
     METRICS,
-    LengthName,
     MetricName,
     Objective,
 )
 
 if TYPE_CHECKING:
-    from tuning.metrics.text_scores import LineStatistics
+    pass
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
@@ -135,90 +132,3 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
             worth = metric_scores(metric, statistics[:, columns_of(metric)])
             scores += share * (1 - worth if metric in LOWER_IS_BETTER else worth)
     return scores
-
-
-class CandidateStatistics:
-    """The references of a text, prepared to compute the statistics of candidates.
-
-    Args:
-        references: The words of the references, for BLEU.
-        lines: The R references of S lines each, for the other metrics.
-        metrics: The metrics to compute statistics for.
-
-    Attributes:
-        notes: Warnings about the references, for the user.
-    """
-
-    notes: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        references: References,
-        lines: Iterable[Sequence[bytes]],
-        metrics: Collection[MetricName],
-    ) -> None:
-        self.references = references
-        self._more: LineStatistics | None = None
-        if set(metrics) - {"bleu"}:
-            from tuning.metrics.text_scores import LineStatistics
-
-            self._more = LineStatistics([*lines], metrics)
-
-    @classmethod
-    def read(
-        cls, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
-    ) -> CandidateStatistics:
-        """Read references for an objective.
-
-        Args:
-            paths: R reference files of S lines each.
-            objective: The objective to compute statistics for.
-            length: The rule that picks BLEU's reference length from several references.
-
-        Raises:
-            CorpusError: The files differ in their number of lines.
-        """
-        lines = [list(read_lines(path)) for path in paths]
-        references = References(lines, length=length, names=paths)
-        found = cls(references, lines, objective.metrics)
-        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
-        return found
-
-    @property
-    def needs_words(self) -> bool:
-        """Whether the metrics need the words as text in addition to their ids."""
-        return self._more is not None
-
-    @property
-    def columns(self) -> int:
-        """K, the number of statistics of each candidate."""
-        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
-
-    def __len__(self) -> int:
-        return len(self.references)
-
-    def score(
-        self,
-        sentences: NDArray[np.int32],
-        tokens: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        words: Sequence[bytes] = (),
-    ) -> NDArray[np.int32]:
-        """Return (N, K) the statistics of candidates.
-
-        Args:
-            sentences: (N,) the sentence index of each candidate.
-            tokens: The words of all candidates, as ids of ``references.vocabulary``.
-            offsets: (N + 1,) the first token of each candidate, then the number of tokens.
-            words: The N candidates as text; unused if ``needs_words`` is false.
-        """
-        bleu = self.references.score_tokens(sentences, tokens, offsets)
-        if self._more is None:
-            return bleu
-        return np.hstack([bleu, self._more.score(sentences, words)])
-
-    def score_lines(
-        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
-    ) -> NDArray[np.int32]:
-        """Return (N, K) the statistics of candidates given as lines of words."""
-        return self.score(sentences, *self.references.encode(lines), lines)

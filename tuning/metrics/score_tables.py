@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from phrasescore.runs.results import ScoreBenefit
-
 
 @dataclass(frozen=True)
 class ScoreTable:
@@ -47,21 +45,6 @@ def points(score: float | None, *, sign: bool = False) -> str:
     ('59.35', '+0.21')
     """
     return "–" if score is None else f"{100 * score:{'+' if sign else ''}.2f}"
-
-
-def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:
-    """Say in a sentence whether a score that is ln p of a model helps.
-
-    >>> benefit_in_words(ScoreBenefit("NeuralLM0", 0.2, 0.004, 0.001, 0.007), "bleu")
-    'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
-    """
-    gain, low, high = (points(x, sign=True) for x in (benefit.gain, benefit.low, benefit.high))
-    verdict = "helps" if benefit.low > 0 else "is not shown to help"
-    said = f"{benefit.name} {verdict}: {gain} {objective} (95 % interval {low} to {high}), "
-    said += "an estimate over lists"
-    if benefit.weight < 0:
-        said += "; its weight is negative, so translations that its model finds probable lose"
-    return said
 
 
 def shown_p(p_value: float) -> str:

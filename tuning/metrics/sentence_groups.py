@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side, scored_tokens, words_of
 from phrasescore.words.vocabulary import UNK_ID
@@ -50,7 +50,7 @@ class LengthGroup:
             return counted(self.low, "word")
         return f"{self.low}–{self.high} words"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return the bounds, size and mean length of the group as JSON values."""
         return {
             "from": self.low,
@@ -84,7 +84,7 @@ class SelectedSentences:
             f"vocabularies of {self.known_words}"
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> JsonObject:
         """Return the criterion of the selection as JSON values; empty for all sentences."""
         if self.known_words is None:
             return {}

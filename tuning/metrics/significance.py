@@ -38,7 +38,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.runs.results import ComparedSystem
+from phrasescore.runs.results import Number, Probability
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, MetricName
 
@@ -50,6 +50,63 @@ Score = Callable[[Floats], Floats]
 _MAX_ELEMENTS = 1 << 22
 # differences up to this size may come from rounding
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class SystemDifference:
+    """The difference between a system and the first system in one metric, as fractions.
+
+    Attributes:
+        gain: The mean over runs minus the mean of the first system.
+        low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences
+            and of runs.
+        high: The upper end of the interval.
+        p_randomization: The p-value of approximate randomisation of sentences, for these runs only.
+        p_bootstrap: The p-value of the two-level bootstrap, which also determines the interval.
+    """
+
+    gain: float
+    low: float
+    high: float
+    p_randomization: float
+    p_bootstrap: float
+
+
+@dataclass(frozen=True)
+class ComparedSystem:
+    """The scores of one system in one metric, as fractions; the first system has no gain.
+
+    Attributes:
+        system: The name of the system.
+        runs: The score of each run.
+        mean: The mean over runs.
+        deviation: The standard deviation over runs (n - 1); ``None`` for a single run.
+        gain: The mean minus the mean of the first system.
+        low: As in `SystemDifference`.
+        high: As in `SystemDifference`.
+        p_randomization: As in `SystemDifference`.
+        p_bootstrap: As in `SystemDifference`.
+    """
+
+    system: str
+    runs: tuple[Number, ...]
+    mean: Number
+    deviation: Number | None
+    gain: Number | None = None
+    low: Number | None = None
+    high: Number | None = None
+    p_randomization: Probability | None = None
+    p_bootstrap: Probability | None = None
+
+    @property
+    def difference(self) -> SystemDifference | None:
+        """The difference from the first system; ``None`` for the first system itself."""
+        if self.gain is None:
+            return None
+        # a record from elsewhere may lack p-values; a p-value of 1 shows no difference
+        p_values = (self.p_randomization, self.p_bootstrap)
+        chances = (1.0 if p_value is None else p_value for p_value in p_values)
+        return SystemDifference(self.gain, self.low or 0.0, self.high or 0.0, *chances)
 
 
 @dataclass(frozen=True)

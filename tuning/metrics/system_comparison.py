@@ -7,14 +7,15 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, log_brevity_penalty
 from phrasescore.errors import CorpusError, SettingsError, counted
-from phrasescore.runs.results import ComparedSystem, ComparisonRecord
+from phrasescore.runs.json_files import JsonObject
+from phrasescore.runs.results import Count, Positive, Record
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import (
@@ -26,7 +27,7 @@ from tuning.metrics.metric_settings import (
 )
 from tuning.metrics.score_tables import ScoreTable, points, shown_p
 from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
-from tuning.metrics.significance import compare_segments, compare_statistics
+from tuning.metrics.significance import ComparedSystem, compare_segments, compare_statistics
 from tuning.metrics.text_scores import (
     LABELS,
     NamedLines,
@@ -86,7 +87,7 @@ class TextScores:
             notes=text.notes,
         )
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values; scores are fractions."""
         return {
             "file": str(self.path),
@@ -132,7 +133,7 @@ class Evaluation:
         lines += [f"{LABELS[metric]}: {text}" for metric, text in self.signatures.items()]
         return ScoreTable(header, rows).to_text() + "\n" + "\n".join(lines) + "\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return everything as JSON values; scores are fractions."""
         return {
             "references": [str(path) for path in self.references],
@@ -173,6 +174,38 @@ def evaluate(
         signatures=signatures(texts.scoring, len(references)),
         texts=tuple(TextScores.from_text(text, metrics, chosen.rows) for text in scored),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComparisonRecord(Record):
+    """The record of ``compare``.
+
+    Args:
+        references: The reference files.
+        sentences: The number of compared sentences.
+        known_words: The model whose vocabularies selected the sentences, if a model selected them.
+        signatures: For each metric, its settings as a signature of sacrebleu.
+        trials: The number of trials of each test.
+        seed: The seed of each test.
+        files: For each system, the files of its translations.
+        metrics: For each metric, the scores of the systems.
+        notes: Messages for the user about faults of the texts.
+        by_length: The comparison for each group of sentences of similar length.
+        source: The file of the source text; empty if it is not known.
+    """
+
+    kind: ClassVar[str] = "compare"
+    references: tuple[str, ...]
+    sentences: Count
+    known_words: JsonObject | None = None
+    signatures: dict[str, str]
+    trials: Positive
+    seed: int
+    files: dict[str, tuple[str, ...]]
+    metrics: dict[str, tuple[ComparedSystem, ...]]
+    notes: tuple[str, ...]
+    by_length: Sequence[object] | None = None
+    source: str = ""
 
 
 @dataclass(frozen=True)
@@ -245,7 +278,7 @@ class SystemComparison:
         explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
         return f"{self._table(self.scores).to_text()}{groups}\n{explanation}\n"
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
         groups = [
             {**group.to_json(), "metrics": dict(scores)}

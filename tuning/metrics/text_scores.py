@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -41,9 +41,9 @@ from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
-from phrasescore.table.input_files import line_end_notes
-from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, CandidateStatistics, columns_of
-from tuning.metrics.metric_settings import MetricName, TextScoring
+from phrasescore.table.input_files import line_end_notes, read_lines
+from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, columns_of
+from tuning.metrics.metric_settings import LengthName, MetricName, Objective, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
@@ -215,6 +215,91 @@ class ScoredText:
     statistics: NDArray[np.int64]
     too_long: Mapping[MetricName, NDArray[np.bool_]]
     notes: tuple[str, ...] = field(default=())
+
+
+class CandidateStatistics:
+    """The references of a text, prepared to compute the statistics of candidates.
+
+    Args:
+        references: The words of the references, for BLEU.
+        lines: The R references of S lines each, for the other metrics.
+        metrics: The metrics to compute statistics for.
+
+    Attributes:
+        notes: Warnings about the references, for the user.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        references: References,
+        lines: Iterable[Sequence[bytes]],
+        metrics: Collection[MetricName],
+    ) -> None:
+        self.references = references
+        self._more: LineStatistics | None = None
+        if set(metrics) - {"bleu"}:
+            self._more = LineStatistics([*lines], metrics)
+
+    @classmethod
+    def read(
+        cls, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
+    ) -> CandidateStatistics:
+        """Read references for an objective.
+
+        Args:
+            paths: R reference files of S lines each.
+            objective: The objective to compute statistics for.
+            length: The rule that picks BLEU's reference length from several references.
+
+        Raises:
+            CorpusError: The files differ in their number of lines.
+        """
+        lines = [list(read_lines(path)) for path in paths]
+        references = References(lines, length=length, names=paths)
+        found = cls(references, lines, objective.metrics)
+        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
+        return found
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the metrics need the words as text in addition to their ids."""
+        return self._more is not None
+
+    @property
+    def columns(self) -> int:
+        """K, the number of statistics of each candidate."""
+        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def score(
+        self,
+        sentences: NDArray[np.int32],
+        tokens: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        words: Sequence[bytes] = (),
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates.
+
+        Args:
+            sentences: (N,) the sentence index of each candidate.
+            tokens: The words of all candidates, as ids of ``references.vocabulary``.
+            offsets: (N + 1,) the first token of each candidate, then the number of tokens.
+            words: The N candidates as text; unused if ``needs_words`` is false.
+        """
+        bleu = self.references.score_tokens(sentences, tokens, offsets)
+        if self._more is None:
+            return bleu
+        return np.hstack([bleu, self._more.score(sentences, words)])
+
+    def score_lines(
+        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates given as lines of words."""
+        return self.score(sentences, *self.references.encode(lines), lines)
 
 
 class ReferenceTexts:

@@ -29,7 +29,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from moses_integration.ini.model_files import with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
@@ -254,7 +253,7 @@ class _Training:
         # the number of threads changes no result, so it is not part of the step's identity
         whole = words if words[0] == "preprocess" else [*words, *self.threads]
 
-        def run() -> Mapping[str, Any]:
+        def run() -> Mapping[str, object]:
             self.say(shlex.join([PROGRAM, *whole]))
             run_command(whole)
             return {}
@@ -262,7 +261,7 @@ class _Training:
         name = f"{words[0]}-{written.name}"
         return Step(name, run, {"command": words}, tuple(map(Path, inputs)), (written,))
 
-    def _write_words(self) -> Mapping[str, Any]:
+    def _write_words(self) -> Mapping[str, object]:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
         texts = (
@@ -274,7 +273,7 @@ class _Training:
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
         return {}
 
-    def _choose(self) -> Mapping[str, Any]:
+    def _choose(self) -> Mapping[str, object]:
         """Choose the best combination on the dev words, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}

@@ -1,29 +1,40 @@
-"""Reads and checks words with their normal forms, and remembers each word's most frequent form.
+"""Words with their normal forms: reading, remembering the most frequent forms, and scoring.
 
 A file of pairs has one word per line: the word as it is spelt, a tab, its normal form. Both may
 contain spaces. Empty lines, which end sentences, are skipped, and so are normal forms without a
 word, which many corpora have where the editor added a word. All text is converted to
 composed characters (Unicode NFC), so that equal letters are equal characters.
+
+The measures follow Bollmann (2019), "A Large-Scale Comparison of Historical Text Normalization
+Systems", section 4.2. Word accuracy is the share of words with the correct form; the error rate is
+the mean over words of the Levenshtein distance divided by the length of the normal form.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import unicodedata
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+from rapidfuzz.distance import Levenshtein
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.table.input_files import whole_number
+from tuning.metrics.metric_settings import TEST_SEED
+from tuning.metrics.score_tables import ScoreTable, points
 
 # a file whose entries have more words than this on average holds sentences
 _MAX_MEAN_WORDS = 4.0
 _PAIRS = "write one word on each line: the word, a tab, its normal form"
+_DRAWS = 1000
 
 
 @dataclass(frozen=True)
@@ -177,3 +188,86 @@ class Memory:
 def share_right(found: Sequence[str], wanted: Sequence[str]) -> float:
     """Return the share of words with the correct form, from 0 to 1."""
     return sum(map(str.__eq__, found, wanted)) / len(wanted)
+
+
+@dataclass(frozen=True)
+class Score:
+    """A mean over words, with its 95 % interval by the bootstrap (Koehn 2004)."""
+
+    mean: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{points(self.mean)} ({points(self.low)}–{points(self.high)})"
+
+
+@dataclass(frozen=True)
+class WordScores:
+    """The scores of a set of words.
+
+    Args:
+        name: The name of the set.
+        words: The number of words.
+        accuracy: The share of words with the correct form.
+        cer: The character error rate.
+    """
+
+    name: str
+    words: int
+    accuracy: Score
+    cer: Score
+
+    @classmethod
+    def from_forms(cls, name: str, found: Sequence[str], wanted: Sequence[str]) -> WordScores:
+        """Compare forms with the correct ones."""
+        values = np.array(
+            [
+                (form == right, Levenshtein.distance(form, right) / len(right))
+                for form, right in zip(found, wanted, strict=True)
+            ],
+            np.float64,
+        )
+        rng, count = np.random.default_rng(TEST_SEED), len(values)
+        drawn = [values[rng.integers(count, size=count)].mean(0) for _ in range(_DRAWS)]
+        figures = np.stack([values.mean(0), *np.percentile(drawn, [2.5, 97.5], axis=0)])
+        accuracy, cer = (Score(*column) for column in figures.T.tolist())
+        return cls(name, count, accuracy, cer)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The scores of all words, of known and unknown words, and of leaving all words unchanged."""
+
+    scores: tuple[WordScores, ...]
+
+    def to_text(self) -> str:
+        """Return the scores as a table."""
+        rows = [
+            [each.name, f"{each.words:,}", str(each.accuracy), str(each.cer)]
+            for each in self.scores
+        ]
+        return ScoreTable(["", "words", "accuracy", "CER"], rows).to_text()
+
+    def to_json(self) -> dict[str, object]:
+        """Return the scores as JSON values."""
+        return {each.name: dataclasses.asdict(each) for each in self.scores}
+
+
+def evaluate(best: Mapping[str, Sequence[str]], pairs: Words, memory: Memory) -> Evaluation:
+    """Compare the best form of each word with its normal form; known words are remembered."""
+    found = [best[word][0] for word in pairs.words]
+    known = np.array([word in memory.forms for word in pairs.words])
+    groups = {
+        "all words": np.ones(len(known), np.bool_), "known words": known, "unknown words": ~known
+    }  # fmt: skip
+    scores = [
+        WordScores.from_forms(
+            name,
+            [found[place] for place in np.flatnonzero(chosen).tolist()],
+            [pairs.forms[place] for place in np.flatnonzero(chosen).tolist()],
+        )
+        for name, chosen in groups.items()
+        if chosen.any()
+    ]
+    return Evaluation((*scores, WordScores.from_forms("unchanged", pairs.words, pairs.forms)))

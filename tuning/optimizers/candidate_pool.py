@@ -9,7 +9,7 @@ Shapes: S sentences, C candidates, F features, K statistics.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,9 +148,7 @@ def _check(
         )
 
 
-def _digests(
-    sentences: NDArray[np.integer[Any]], features: NDArray[np.float32]
-) -> NDArray[np.uint64]:
+def _digests(sentences: NDArray[np.integer], features: NDArray[np.float32]) -> NDArray[np.uint64]:
     """Return (N,) digests of candidates, from their sentences and (F, N) feature values."""
     digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
     for values in features:

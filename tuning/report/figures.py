@@ -1,16 +1,22 @@
-"""Makes the tables and figures of a report: gains, tuning rounds, weights, learning curves."""
+"""The scores, tables and figures of a report: gains, tuning rounds, weights, learning curves."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from phrasescore.errors import InputError
+from phrasescore.model.folder import CurvePoint
 from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
-from phrasescore.runs.results import CurvePoint, TuningRecord, weights_by_component
+from tuning.loop.tuning_settings import TuningRecord, weights_by_component
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName
 from tuning.metrics.score_tables import shown_p
-from tuning.report.scores import ScoreSet
+from tuning.metrics.significance import ComparedSystem, SystemDifference
+from tuning.metrics.system_comparison import SEGMENTS, ComparisonRecord
+from tuning.metrics.text_scores import LABELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,6 +27,78 @@ _WIDTH = 8.0  # inches; the page stretches a figure to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LEGEND_LINE = 0.1  # inches for each curve; two curves share a line of the legend
 Row = Sequence[str | float | None]
+
+
+@dataclass(frozen=True)
+class ScoreSet:
+    """Systems compared with the first of them; scores are fractions.
+
+    Args:
+        title: The name of the text, followed by the name of the record.
+        metric: The metric of the scores.
+        systems: At least one system.
+        trials: The number of trials of each test.
+        signature: The signature of sacrebleu, if it is known.
+        is_dev: Whether weights were tuned on this text.
+    """
+
+    title: str
+    metric: MetricName
+    systems: tuple[ComparedSystem, ...]
+    trials: int
+    signature: str = ""
+    is_dev: bool = False
+
+    @property
+    def label(self) -> str:
+        """The name of the metric."""
+        return LABELS[self.metric]
+
+    @property
+    def compared(self) -> list[tuple[ComparedSystem, SystemDifference]]:
+        """The systems that are compared with the first one, with their gains."""
+        return [(each, each.difference) for each in self.systems if each.difference is not None]
+
+
+def score_sets(
+    record: ComparisonRecord, title: str, path: Path, *, is_dev: bool = False
+) -> list[ScoreSet]:
+    """Return the scores of a comparison, one set for each metric.
+
+    Raises:
+        InputError: The record has segment scores, or lacks a metric, a reference, a system or a
+            system's files.
+    """
+    if SEGMENTS in record.metrics:
+        problem = "a comparison of segment scores, which has no translations to show"
+        raise InputError(problem, path=path)
+    metrics = [name for name in METRICS if name in record.metrics]
+    every = [each for name in metrics for each in record.metrics[name]]
+    named = all(record.files.get(each.system) and each.runs for each in every)
+    if not (record.references and named and metrics and all(map(record.metrics.get, metrics))):
+        raise InputError(
+            "not a record of phrasescore: a metric, a reference, a system or its file is missing",
+            path=path,
+        )
+    return [
+        ScoreSet(
+            title, name, record.metrics[name], record.trials, record.signatures.get(name, ""),
+            is_dev,
+        )
+        for name in metrics
+    ]  # fmt: skip
+
+
+def about_scores(scores: ScoreSet) -> str:
+    """Return the note below a table of scores; ``compare`` explains intervals and p-values."""
+    if scores.is_dev:
+        return "Weights were tuned on this text, so every system looks better than it is."
+    direction = "lower" if scores.metric in LOWER_IS_BETTER else "higher"
+    return (
+        f"{scores.label} times 100, {direction} is better; means ± standard deviation over runs. "
+        f"Gain: over {scores.systems[0].system}. p: two-level bootstrap; p (AR): approximate "
+        f"randomisation; {scores.trials:,} trials each. {scores.signature}"
+    )
 
 
 @dataclass(frozen=True)
@@ -160,9 +238,9 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Fi
         "held-out pairs": "held_out_pairs_nll",
     }
     curves: dict[str, list[tuple[float, float]]] = {}
-    for model, points in models.items():
+    for model, curve in models.items():
         for loss, field in losses.items():
-            found = [(each.seconds, getattr(each, field)) for each in points]
+            found = [(each.seconds, getattr(each, field)) for each in curve]
             curves[f"{model}: {loss}"] = [(x, y) for x, y in found if y is not None]
 
     def draw(canvas: Canvas) -> None:
@@ -194,11 +272,11 @@ def _draw_lines(
     canvas: Canvas, axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
 ) -> None:
     """Draw curves; each run or model has ``of_one`` curves in one colour, dashed differently."""
-    for place, (name, points) in enumerate(curves.items()):
+    for place, (name, curve) in enumerate(curves.items()):
         style: dict[str, Any] = {"color": COLOURS[place // of_one % len(COLOURS)]}
-        if points:
+        if curve:
             style |= {"linestyle": _DASHES[place % of_one], "linewidth": 1.6, "marker": "o"}
-            axes.plot(*zip(*points, strict=True), markersize=4, label=_short(name), **style)
+            axes.plot(*zip(*curve, strict=True), markersize=4, label=_short(name), **style)
     # the legend is above the axes, so that no curve runs through it
     handles, labels = axes.get_legend_handles_labels()
     if handles:

@@ -11,8 +11,11 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
+from moses_integration.system_building.build_settings import BuildRecord
+from moses_integration.tables.filtering import FilterRecord
+from phrasescore.analysis.scatter import ScatterRecord
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import (
     InputError,
@@ -21,39 +24,44 @@ from phrasescore.errors import (
     SettingsError,
     counted,
 )
-from phrasescore.model.folder import CURVES
+from phrasescore.model.folder import CURVES, CurvePoint, TrainingRecord
 from phrasescore.pictures.figure_files import check_drawing
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import JsonError, parse_object
-from phrasescore.runs.results import (
-    RESULT,
-    BuildRecord,
-    ComparisonRecord,
-    CurvePoint,
-    ExperimentRecord,
-    FilterRecord,
-    Record,
-    ScatterRecord,
-    ScoringRecord,
-    TrainingRecord,
-    TuningRecord,
-    parse_record,
-)
+from phrasescore.runs.results import RESULT, Record, parse_record
+from tuning.experiment.table import ExperimentRecord
+from tuning.loop.score_benefit import benefit_in_words
+from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.weights import WEIGHTS
-from tuning.metrics.score_tables import benefit_in_words
+from tuning.metrics.system_comparison import ComparisonRecord
 from tuning.report.figures import (
+    ScoreSet,
+    about_scores,
     interval_figure,
     learning_figure,
     rounds_table,
+    score_sets,
     score_table,
     tuning_figure,
     weights_table,
 )
-from tuning.report.scores import ScoreSet, about_tests, in_words, score_sets, verdict
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+
+@dataclass(frozen=True)
+class ScoringRecord(Record):
+    """The part of the record of ``score`` that other commands read.
+
+    Args:
+        provenance: The provenance of the scores.
+    """
+
+    kind: ClassVar[str] = "score"
+    provenance: dict[str, object] = field(default_factory=dict)
+
 
 T = TypeVar("T")
 _LEVELS = 5
@@ -64,7 +72,7 @@ _DEV = "dev"  # the name of the text that an experiment tunes weights on
 _WORK = ".training"  # the suffix of a training's work folder
 _VERSIONS = ("phrasescore", "python", "libraries", "aligners", "processor", "machine", "cores")
 # kind of record -> its name on the page; the page shows the kinds in this order
-_NOUNS: dict[type, str] = {
+_RECORDS: dict[type[Record], str] = {
     BuildRecord: "built system",
     TrainingRecord: "model",
     ScoringRecord: "scored table",
@@ -73,8 +81,8 @@ _NOUNS: dict[type, str] = {
     TuningRecord: "tuned system",
     ExperimentRecord: "experiment",
     ComparisonRecord: "comparison",
-    type(None): "damaged file",
 }
+_NOUNS: dict[type, str] = {**_RECORDS, type(None): "damaged file"}
 
 
 class ResultFiles:
@@ -132,7 +140,7 @@ def left_out(error: Exception) -> str:
     return f"{error} The report omits this file."
 
 
-def _object(text: bytes, path: Path) -> dict[str, Any]:
+def _object(text: bytes, path: Path) -> dict[str, object]:
     try:
         return parse_object(text)
     except JsonError as error:
@@ -193,7 +201,7 @@ def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
     try:
         if path.stat().st_size > _LARGEST_JSON:
             return
-        record = parse_record(_object(files.bytes(path), path))
+        record = parse_record(_object(files.bytes(path), path), *_RECORDS)
         if record is not None:
             yield FoundResult(path, name, record)
         elif is_result:
@@ -230,8 +238,8 @@ class Results:
     scores: list[ScoreSet] = field(default_factory=list)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
-    configs: dict[str, dict[str, Any]] = field(default_factory=dict)
-    provenances: dict[str, dict[str, Any]] = field(default_factory=dict)
+    configs: dict[str, dict[str, object]] = field(default_factory=dict)
+    provenances: dict[str, dict[str, object]] = field(default_factory=dict)
     unfinished: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -407,14 +415,13 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, in_words, about_tests, tuning_figure, rounds_table,
+        score_table, interval_figure, about_scores, tuning_figure, rounds_table,
         weights_table, benefit_in_words, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)
     values = {
         "results": results,
-        "verdict": verdict(results.scores),
         "versions": _versions(results.provenances),
         "commands": [each for each in dict.fromkeys(commands) if each],
         **{function.__name__: function for function in functions},
@@ -438,7 +445,7 @@ def in_short(value: object) -> str:
     return "" if value is None else str(value)
 
 
-def _versions(provenances: Mapping[str, Mapping[str, Any]]) -> dict[str, list[str]]:
+def _versions(provenances: Mapping[str, Mapping[str, object]]) -> dict[str, list[str]]:
     """Return each combination of versions and machine, with the names of its records."""
     found: dict[str, list[str]] = {}
     for name, made in provenances.items():

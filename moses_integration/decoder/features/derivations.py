@@ -6,7 +6,7 @@ definition, for n-best lists and for derivations from other decoders.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ class Derivations(NamedTuple):
     starts: NDArray[np.int32]
     ends: NDArray[np.int32]
 
-    def taken(self, order: NDArray[np.integer[Any]]) -> Derivations:
+    def taken(self, order: NDArray[np.integer]) -> Derivations:
         """Select derivations.
 
         Args:

@@ -22,12 +22,18 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import NeuralModelFeature
 from moses_integration.language_model.neural import InputNetwork
 from phrasescore.compiled import Records, borrowed, compiled, inlined
-from phrasescore.words.hashing import fill_row_slots, find_pair, find_row, move_pairs, pair_key
+from phrasescore.words.hashing import (
+    fill_row_slots,
+    find_pair,
+    find_row,
+    move_pairs,
+    pair_key,
+    with_room,
+)
 from phrasescore.words.token_sequences import taken_runs
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords
 

@@ -14,9 +14,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Record, Records, borrowed, compiled
-from phrasescore.words.hashing import fill_row_slots, find_row
+from phrasescore.words.hashing import fill_row_slots, find_row, with_room
 
 _NONE = -1
 _FIRST_COVERAGES = 512
@@ -94,7 +93,7 @@ class Coverages(NamedTuple):
     @classmethod
     def new(cls, longest_sentence: int) -> Coverages:
         """Make room for the coverages of sentences of up to this many words."""
-        words = (longest_sentence + 63) // 64
+        words = (longest_sentence + 63) // 64  # 64 source words in an integer
         return cls(
             records=np.empty(_FIRST_COVERAGES, COVERAGE),
             bits=np.zeros((_FIRST_COVERAGES, words), np.uint64),
@@ -108,6 +107,7 @@ class Coverages(NamedTuple):
         """Return the table with room for ``extra`` more coverages and ``extra`` more steps."""
         coverages, steps = self.used[0].tolist()
         bits, slots = with_room(self.bits, coverages + extra), self.slots
+        # the hash table holds indices of rows, so it is rebuilt and stays at most half full
         if len(bits) > len(self.bits):
             slots = np.empty(2 * len(bits), np.int32)
             fill_row_slots(slots, bits, coverages)
@@ -134,7 +134,7 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
     for size in range(2, length + 1):
         for start in range(length - size + 1):
             end = start + size - 1
-            for join in range(start, end):
+            for join in range(start, end):  # (start..join) and (join + 1..end)
                 joined = estimates[start, join] + estimates[join + 1, end]
                 estimates[start, end] = max(estimates[start, end], joined)
 
@@ -152,7 +152,7 @@ def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
         table.slots[:] = _NONE
     used.coverages = used.steps = 0
     table.scratch[:] = 0
-    _number_of(table, sentence)
+    _number_of(table, sentence)  # the empty coverage is number 0
 
 
 @compiled
@@ -173,13 +173,15 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
     length = estimates.shape[0]
     record.covered, record.first_gap, record.estimate = 0, length, 0.0
     gap = _NONE
+    # one position beyond the end closes a gap that reaches the end
     for position in range(length + 1):
         if position < length and not _is_covered(bits, position):
-            if gap == _NONE:
+            if gap == _NONE:  # a gap begins here
                 gap = position
                 record.first_gap = min(record.first_gap, position)
             continue
         if gap != _NONE:
+            # the uncovered words between two covered ones are one span, whose best split is known
             record.estimate += estimates[gap, position - 1]
             gap = _NONE
         record.covered += position < length
@@ -189,7 +191,7 @@ def _describe(record: Record, bits: NDArray[np.uint64], estimates: NDArray[np.fl
 def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     """Return the index of the coverage in ``scratch``; add the coverage if it is new."""
     table, sentence = borrowed((table, sentence))
-    slot = find_row(table.slots, table.bits, table.scratch)
+    slot = find_row(table.slots, table.bits, table.scratch)  # its slot, or a free one
     if table.slots[slot] != _NONE:
         return np.int64(table.slots[slot])
     used = table.used[0]
@@ -197,7 +199,7 @@ def _number_of(table: Coverages, sentence: SentenceSpans) -> int:
     used.coverages = number + 1
     table.slots[slot] = number
     record = table.records[number]
-    record.first_step = _NONE
+    record.first_step = _NONE  # not searched for yet
     record.entries = 0
     _describe(record, table.scratch, sentence.estimates)
     for word in range(table.scratch.size):
@@ -220,21 +222,24 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
     coverage = table.records[number]
     if coverage.first_step != _NONE:
         return True
-    spans = sentence.length * sentence.longest
+    spans = sentence.length * sentence.longest  # an upper bound of the steps
     used = table.used[0]
     if used.coverages + spans > table.records.size or used.steps + spans > table.steps.size:
         return False
     coverage.first_step = used.steps
     coverage.options = 0
     first_gap = coverage.first_gap
+    # words before the first gap are covered
     for start in range(first_gap, sentence.length):
         for word in range(table.scratch.size):
+            # each start begins with the coverage itself; the ends then add one word at a time
             table.scratch[word] = table.bits[number, word]
         for end in range(start, min(start + sentence.longest, sentence.length)):
-            if _is_covered(table.scratch, end):
+            if _is_covered(table.scratch, end):  # a longer span would overlap, too
                 break
             if 0 <= distortion < end + 1 - first_gap and start != first_gap:
                 break
+            # word end / 64, bit end % 64
             table.scratch[end >> 6] |= np.uint64(1) << np.uint64(end & 63)
             coverage.options += _add_step(table, start, end, sentence)
     coverage.last_step = used.steps
@@ -245,7 +250,7 @@ def find_steps(table: Coverages, number: int, sentence: SentenceSpans, distortio
 def _add_step(table: Coverages, start: int, end: int, sentence: SentenceSpans) -> int:
     """Add the step to the coverage in ``scratch``; return the number of options of its span."""
     table, sentence = borrowed((table, sentence))
-    span = start * sentence.longest + end - start
+    span = start * sentence.longest + end - start  # its row in `begin` and `stop`
     options = sentence.stop[span] - sentence.begin[span]
     if options > 0:
         number = _number_of(table, sentence)

@@ -19,14 +19,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from moses_integration.decoder.features.lm_scoring import score_after
 from moses_integration.decoder.features.reordering import MONOTONE, SWAP, turn_to
 from moses_integration.decoder.search.coverage import find_steps
 from moses_integration.decoder.search.neural_search import Waiting, can_wait, defer
 from moses_integration.decoder.search.stack_decoding import (
     DONE,
-    NEEDS_EDGES,
     NEEDS_ROOM,
     NEEDS_SCORES,
     Model,
@@ -48,6 +46,7 @@ from moses_integration.decoder.search.stacks import (
     sort_members,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 _ADD_EDGES, _BEGIN_CELLS, _FILL_STACK = range(3)  # the phases of a stack, in this order
 _FIRST_EDGES, _FIRST_RANKED, _FIRST_CELLS = 1 << 12, 1 << 15, 1 << 13
@@ -115,7 +114,7 @@ class Cubes(NamedTuple):
             top.
         used: One record: how many elements of each growing array are in use.
         needed: One record: how many elements each growing array must have room for, when a search
-            returns ``NEEDS_EDGES``.
+            returns ``NEEDS_ROOM``.
     """
 
     edges: Records
@@ -186,7 +185,7 @@ def _chain_members(search: SentenceSearch, size: int) -> None:
     for place in range(size):
         coverage = coverages[stacks.records[stacks.numbers[place]].coverage]
         coverage.member, coverage.members = NONE, 0
-    for place in range(size - 1, -1, -1):
+    for place in range(size - 1, -1, -1):  # from the worst, so that the best becomes the head
         record = stacks.records[stacks.numbers[place]]
         coverage = coverages[record.coverage]
         record.chain = coverage.member
@@ -211,18 +210,19 @@ def _rank(
     while number != NONE:
         record, own = stacks.records[number], number
         number = np.int64(record.chain)
-        distance = abs(record.end + 1 - start)
+        distance = abs(record.end + 1 - start)  # words jumped over
         if 0 <= distortion < distance:
             continue
         score = record.score - model.distortion_weight * distance
         place = count
+        # an insertion sort: the chain is nearly in order, and short
         while distortion >= 0 and place > 0 and ranked[place - 1].score < score:
             ranked[place] = ranked[place - 1]
             place -= 1
         one = ranked[place]
         one.score, one.number, one.lm_state = score, own, record.lm_state
         one.start, one.turn = record.start, turn_to(record.end, start)
-        one.base = with_forward(model, score, record.option, one.turn)
+        one.base = with_forward(model, score, record.option, one.turn)  # shared by all options
         count += 1
     return count
 
@@ -232,7 +232,7 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     """Add the edges from a coverage with chained hypotheses; return whether there was room."""
     search, cubes = borrowed((search, cubes))
     coverage, steps = search.coverages.records[number], search.coverages.steps
-    count = coverage.last_step - coverage.first_step
+    count = coverage.last_step - coverage.first_step  # at most one edge for each step
     used, needed = cubes.used[0], cubes.needed[0]
     needed.edges = used.edges + count
     needed.ranked = used.ranked + count * coverage.members
@@ -241,6 +241,7 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
     member, distortion = np.int64(coverage.member), search.limits.distortion
     start, begin, found = np.int64(NONE), np.int64(0), np.int64(0)
     for at in range(coverage.first_step, coverage.last_step):
+        # steps are sorted by start; edges that start at the same word share their ranked hypotheses
         if steps[at].start != start:
             start, begin = np.int64(steps[at].start), np.int64(used.ranked)
             ranked = cubes.ranked[begin:]
@@ -252,7 +253,7 @@ def _add_edges(search: SentenceSearch, cubes: Cubes, number: int) -> bool:
         edge.step, edge.first, edge.hypotheses = at, begin, found
         edge.estimate, edge.coverage, edge.behind = step.estimate, step.coverage, step.end + 1
         edge.begin, edge.columns = step.begin, step.stop - step.begin
-        edge.next = cubes.heads[step.covered]
+        edge.next = cubes.heads[step.covered]  # the edges to a stack are a chain
         cubes.heads[step.covered] = used.edges
         used.edges += 1
     return True
@@ -271,12 +272,12 @@ def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     while progress.expanded < size:
         number = stacks.numbers[progress.expanded]
         coverage = stacks.records[number].coverage
+        # the best of its coverage stands for all of them: their edges are added once
         if number == search.coverages.records[coverage].member:
             distortion = search.limits.distortion
-            if not find_steps(search.coverages, coverage, search.sentence, distortion):
+            steps = find_steps(search.coverages, coverage, search.sentence, distortion)
+            if not (steps and _add_edges(search, cubes, coverage)):
                 return NEEDS_ROOM
-            if not _add_edges(search, cubes, coverage):
-                return NEEDS_EDGES
         progress.expanded += 1
     return DONE
 
@@ -293,8 +294,8 @@ def _score_cell(
 ) -> float:
     """Score a cell and write it to the next record of ``cubes.cells``; return its total."""
     model, edge = search.model, cubes.edges[edge_number]
-    option = edge.begin + column
-    cell = cubes.cells[cubes.used[0].cells]
+    option = edge.begin + column  # options of a span are sorted by future score
+    cell = cubes.cells[cubes.used[0].cells]  # counted by the caller
     cell.edge, cell.row, cell.column = edge_number, row, column
     before = cubes.ranked[edge.first + row]
     base, turn = np.float64(before.base), np.int64(before.turn)
@@ -303,6 +304,7 @@ def _score_cell(
         turn = np.int64(SWAP)
         number = search.stacks.records[before.number].option
         base = with_forward(model, np.float64(before.score), number, turn)
+    # with networks, n-gram weights are changed so that they stand in for the networks, too
     weights = model.lm_weights if waiting is None else waiting.neural.lm_weights
     lm_score, state = score_after(search.language, weights, option, np.int64(before.lm_state), ends)
     cell.lm_state = state
@@ -357,11 +359,11 @@ def _score_neighbours(
     """
     used, edge = cubes.used[0], cubes.edges[cell.edge]
     replaced = False
-    for down in range(2):
+    for down in range(2):  # right (row, column + 1), then down (row + 1, column)
         row, column = cell.row + down, cell.column + 1 - down
         if row >= edge.hypotheses or column >= edge.columns:
             continue
-        if not _note_cell(cubes, edge, row, column):
+        if not _note_cell(cubes, edge, row, column):  # reached from its other neighbour before
             continue
         total = _score_cell(search, waiting, cubes, cell.edge, row, column, ends)
         if replaced:
@@ -379,7 +381,7 @@ def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
     """Return the need that the caller must meet before another cell is popped, or ``DONE``."""
     progress, limits = search.progress[0], search.limits
     if search.stacks.used[0] + 1 >= search.stacks.records.size:
-        progress.records = limits.pop_limit + 1
+        progress.records = limits.pop_limit + 1  # each pop makes at most one record
         return NEEDS_ROOM
     if waiting is not None:
         progress.records = 1
@@ -387,11 +389,11 @@ def _need(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> int:
             return NEEDS_ROOM
         if 0 < _GROUP * limits.stack <= waiting.used[0]:
             return NEEDS_SCORES
-    cells = cubes.used[0].cells + 2
+    cells = cubes.used[0].cells + 2  # a popped cell has at most two new neighbours
     if cells <= cubes.cells.size:
         return DONE
     cubes.needed[0].cells = cubes.needed[0].heap = cells
-    return NEEDS_EDGES
+    return NEEDS_ROOM
 
 
 @inlined
@@ -411,7 +413,7 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
             return status
         if progress.pops >= limits.pop_limit and limits.diversity == 0:
             break
-        cell = cubes.cells[cubes.heap[0].number]
+        cell = cubes.cells[cubes.heap[0].number]  # the highest total
         coverage = search.coverages.records[cubes.edges[cell.edge].coverage]
         goes_on = progress.pops < limits.pop_limit or coverage.entries < limits.diversity
         if goes_on:
@@ -427,12 +429,12 @@ def _fill_stack(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, s
 def _begin_cells(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes, stack: int) -> bool:
     """Score cell (0, 0) of every edge to a stack; return whether there was room."""
     used, needed, ends = cubes.used[0], cubes.needed[0], stack == search.sentence.length
-    used.cells = used.heap = used.seen = 0
+    used.cells = used.heap = used.seen = 0  # cells belong to one stack
     number = np.int64(cubes.heads[stack])
     while number != NONE:
         edge = cubes.edges[number]
         edge.seen, edge.rows = used.seen, 0
-        used.seen += edge.hypotheses * _words_per_row(edge.columns)
+        used.seen += edge.hypotheses * _words_per_row(edge.columns)  # a row for each hypothesis
         if used.seen > cubes.seen.size or used.cells == cubes.cells.size:
             needed.seen, needed.cells, needed.heap = used.seen, used.cells + 1, used.heap + 1
             return False
@@ -460,7 +462,7 @@ def _search(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> in
             progress.phase = _BEGIN_CELLS
         elif progress.phase == _BEGIN_CELLS:
             if not _begin_cells(search, waiting, cubes, progress.stack + 1):
-                return NEEDS_EDGES
+                return NEEDS_ROOM
             progress.phase = _FILL_STACK
         else:
             status = _fill_stack(search, waiting, cubes, progress.stack + 1)

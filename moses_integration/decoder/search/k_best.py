@@ -79,7 +79,7 @@ def _hash_words(
     """Hash the target words of the path whose hypotheses are ``nodes[begin:]`` to 64 bits."""
     records, first, words = borrowed((records, first, words))
     digest = np.uint64(1469598103934665603)
-    for at in range(len(nodes) - 1, begin - 1, -1):
+    for at in range(len(nodes) - 1, begin - 1, -1):  # nodes hold the last phrase first
         option = records[nodes[at]].option
         for word in range(first[option], first[option + 1]):
             digest = (digest ^ np.uint64(words[word])) * np.uint64(0x9E3779B97F4A7C15)
@@ -118,9 +118,9 @@ def _write_nodes(
     """
     records, complete = borrowed((records, complete))
     _, parent, place, arc = path
-    for at in range(place):
+    for at in range(place):  # the part that both paths share
         nodes.append(nodes[shared + at])
-    node = np.int64(complete[arc]) if parent == NONE else arc
+    node = np.int64(complete[arc]) if parent == NONE else arc  # a deviation begins with its arc
     while node != INITIAL:
         nodes.append(node)
         node = np.int64(records[node].previous)
@@ -149,7 +149,7 @@ def best_paths(
         The start of each derivation in the hypotheses, shape (N + 1,); the hypotheses, first to
         last within each derivation; and the totals.
     """
-    is_sorted = np.zeros(records.size, np.bool_)
+    is_sorted = np.zeros(records.size, np.bool_)  # arcs are sorted when first needed
     scratch = np.empty(records.size, np.int32)
     best = records[complete[0]].total
     paths = [(best, np.int64(NONE), np.int64(NONE), np.int64(0))]
@@ -159,7 +159,7 @@ def best_paths(
     begins = {0: 0}  # path -> where it starts in `nodes`
     while len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
-        number = heapq.heappop(heap)[1]
+        number = heapq.heappop(heap)[1]  # the best derivation not listed yet
         total, parent, place, arc = paths[number]
         shared, begin = begins[max(parent, 0)], len(nodes)
         if parent != NONE:
@@ -171,6 +171,7 @@ def best_paths(
             _push(paths, heap, records[complete[arc + 1]].total, NONE, NONE, arc + 1)
         _write_nodes(records, complete, paths[number], shared, nodes)
         begins[number] = begin
+        # earlier places were deviated from by the parent, so no derivation is found twice
         for at in range(place + 1, len(nodes) - begin):
             node = nodes[begin + at]
             deviation = _best_arc(records, node, is_sorted, scratch)
@@ -178,6 +179,7 @@ def best_paths(
                 gain = records[deviation].total - records[node].total
                 _push(paths, heap, total + gain, number, at, deviation)
         if settings.distinct:
+            # 64 bits of the words
             digest = _hash_words(records, nodes, begin, first, words)
             if digest in seen:
                 continue

@@ -45,8 +45,10 @@ from moses_integration.decoder.search.stacks import (
     replace_best,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 ENOUGH = 4096  # how many hypotheses to score together: larger matrix products save hardly any time
+_FIRST_WAITING = 2 * ENOUGH
 
 DEFERRED = np.dtype(
     [
@@ -106,6 +108,26 @@ class Waiting(NamedTuple):
     heads: NDArray[np.int32]
     used: NDArray[np.int64]
 
+    @classmethod
+    def new(cls, neural: NeuralTerms, histories: Histories, longest_sentence: int) -> Waiting:
+        """Make room for the first deferred hypotheses of sentences of up to this many words."""
+        return cls(
+            neural,
+            histories,
+            deferred=np.empty(_FIRST_WAITING, DEFERRED),
+            expansions=np.empty(_FIRST_WAITING, EXPANSION),
+            heads=np.empty(longest_sentence + 1, np.int32),
+            used=np.zeros(2, np.int64),
+        )
+
+    def with_room(self, hypotheses: int, expansions: int) -> Waiting:
+        """Return the same with room for this many more hypotheses and expansions."""
+        deferred, begun = self.used.tolist()
+        return self._replace(
+            deferred=with_room(self.deferred, deferred + hypotheses),
+            expansions=with_room(self.expansions, begun + expansions),
+        )
+
 
 @inlined
 def can_wait(waiting: Waiting, options: int) -> bool:
@@ -130,19 +152,20 @@ def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     """
     search, waiting = borrowed((search, waiting))
     histories, first = waiting.histories, search.model.phrases.first
-    begin, stop = first[one.option], first[one.option + 1]
-    ends = one.covered == search.sentence.length and begin < stop
+    begin, stop = first[one.option], first[one.option + 1]  # its target words
+    ends = one.covered == search.sentence.length and begin < stop  # then </s> is one word more
     while begin + one.words < stop + ends:
+        # no weight is negative: further words can only lower the score
         if search.model.lowers and one.score + one.estimate < search.stacks.worst[one.covered]:
             return False
         if one.edge == NONE:
             word = _word_of(search, waiting, begin + one.words, stop)
             one.edge = walk(histories, one.history, word, waiting.neural.boundary)
-        if one.edge >= histories.used[0].scored:
+        if one.edge >= histories.used[0].scored:  # not scored yet: wait
             return True
         edge = histories.edges[one.edge]
         one.score += edge.score
-        one.history = edge.next
+        one.history = edge.next  # the last n - 1 words, as a node
         one.words += 1
         one.edge = NONE
     return True
@@ -175,9 +198,10 @@ def _wait_for_scores(
     new.start, new.end = step.start, step.end
     if not _goes_on(search, waiting, new):
         return False
-    waiting.used[0] += 1
+    waiting.used[0] += 1  # otherwise the next one overwrites it
     if ahead and new.edge != NONE:
         edges, stop = waiting.histories.edges, search.model.phrases.first[option + 1]
+        # the next words' edges are requested along the same path, scored or not
         node = edges[new.edge].next
         begin = search.model.phrases.first[option] + new.words + 1
         for at in range(begin, stop + (new.covered == search.sentence.length)):
@@ -234,7 +258,7 @@ def settle(search: SentenceSearch, waiting: Waiting) -> None:
         one = waiting.deferred[at]
         hopeful = _goes_on(search, waiting, one)
         if hopeful and one.edge != NONE:
-            waiting.deferred[kept] = one
+            waiting.deferred[kept] = one  # close the gaps of those that left
             kept += 1
             continue
         total = one.score + one.estimate
@@ -283,6 +307,7 @@ def _floor(search: SentenceSearch, waiting: Waiting, stack: int) -> float:
     """Return the estimated total that a stack's options need to be scored first."""
     search, waiting = borrowed((search, waiting))
     wanted, future = _FIRST_OPTIONS * search.limits.stack, search.model.options.future
+    # the `wanted` highest totals so far, the lowest of them on top
     lowest_first = np.empty(wanted, HEAP_ENTRY)  # a heap of negated totals
     size = 0
     at = np.int64(waiting.heads[stack])
@@ -312,7 +337,7 @@ def _defer_options(search: SentenceSearch, waiting: Waiting) -> int:
     while progress.expanded != NONE:
         one = waiting.expansions[progress.expanded]
         step = search.coverages.steps[one.step]
-        if waiting.used[0] >= ENOUGH:
+        if waiting.used[0] >= ENOUGH:  # one large product is faster than many small ones
             return NEEDS_SCORES
         progress.records = step.stop - step.begin + 1
         if not can_wait(waiting, progress.records):
@@ -320,9 +345,10 @@ def _defer_options(search: SentenceSearch, waiting: Waiting) -> int:
         while one.option < step.stop:
             option = np.int64(one.option)
             estimate = one.base + options.future[option] + step.estimate
+            # the rest comes in the second phase
             if progress.phase == _BEST and estimate < progress.floor:
                 break
-            one.option += 1
+            one.option += 1  # before `defer`: after a pause, go on with the next option
             new = (np.int64(one.number), option, np.float64(one.base), np.int64(one.turn))
             defer(search, waiting, step, new, progress.phase == _BEST)
         progress.expanded = one.next

@@ -31,7 +31,6 @@ from moses_integration.decoder.search.coverage import (
     clear_coverages,
     find_steps,
 )
-from moses_integration.decoder.search.options import Options
 from moses_integration.decoder.search.stacks import (
     Limits,
     Stacks,
@@ -40,9 +39,10 @@ from moses_integration.decoder.search.stacks import (
     put,
     sort_members,
 )
+from moses_integration.decoder.search.translation_options import Options
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
-NEEDS_ROOM, NEEDS_EDGES, NEEDS_SCORES, DONE = range(4)  # the reasons why a search returns
+NEEDS_ROOM, NEEDS_SCORES, DONE = range(3)  # the reasons why a search returns
 
 
 class Model(NamedTuple):
@@ -113,7 +113,7 @@ class SentenceSearch(NamedTuple):
 @inlined
 def within_distortion(search: SentenceSearch, record: Record, step: Record) -> bool:
     """Return whether the jump to a step is within the distortion limit."""
-    distortion = search.limits.distortion
+    distortion = search.limits.distortion  # -1 is no limit
     return not 0 <= distortion < abs(record.end + 1 - step.start)
 
 
@@ -123,7 +123,8 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 
     The shared part is the hypothesis's score plus distortion and forward reordering.
     """
-    turn = orientation(record.start, record.end, start, end)
+    turn = orientation(record.start, record.end, start, end)  # monotone, swap or discontinuous
+    # Moses's distortion is minus the number of words jumped; the weight carries the sign
     score = record.score - model.distortion_weight * abs(record.end + 1 - start)
     return with_forward(model, score, record.option, turn), turn
 
@@ -131,7 +132,7 @@ def step_score(model: Model, record: Record, start: int, end: int) -> tuple[floa
 @inlined
 def with_forward(model: Model, score: float, option: int, turn: int) -> float:
     """Add the forward reordering score of the previous option, if there is one."""
-    if option >= 0:
+    if option >= 0:  # the initial hypothesis has no option
         score += model.options.forward[turn, option]
     return score
 
@@ -152,15 +153,18 @@ def _expand(search: SentenceSearch, number: int, step: Record) -> None:
     model, stacks = search.model, search.stacks
     record = stacks.records[number]
     options, covered = model.options, np.int64(step.covered)
-    last = covered == search.sentence.length
+    last = covered == search.sentence.length  # the language models also score </s>
     base, turn = step_score(model, record, step.start, step.end)
+    # sorted by future score, which leaves reordering out, so a low option does not end the loop
     for option in range(step.begin, step.stop):
         worst = stacks.worst[covered]
         # if language models can only lower the score, most options are rejected here unscored
         if model.lowers and base + options.score[turn, option] + step.estimate < worst:
             continue
+        # the expensive part: n-gram look-ups
         score, state = score_option(search, record, option, base, turn, last)
         total = score + step.estimate
+        # `worst` of an empty stack is -inf, and -inf itself must not enter
         if total < worst or total == -np.inf:
             continue
         # written behind the last record; `put` counts the record unless it recombines and no arcs
@@ -178,7 +182,7 @@ def begin_search(search: SentenceSearch) -> bool:
     progress, sentence = search.progress[0], search.sentence
     is_new = progress.begun == 0
     if is_new:
-        estimate = sentence.estimates[0, sentence.length - 1]
+        estimate = sentence.estimates[0, sentence.length - 1]  # of the whole sentence
         state = search.model.models.begin_state[0]
         clear_coverages(search.coverages, sentence)
         clear_stacks(search.stacks, sentence.length, state, estimate)
@@ -212,10 +216,11 @@ def search_stacks(search: SentenceSearch) -> int:
     search = borrowed(search)
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
     begin_search(search)
+    # all state is in `progress`, so a call that returned early continues here
     while progress.stack < search.sentence.length:
         sort_stack(search)
         while progress.expanded < progress.hypotheses:
-            number = stacks.numbers[progress.expanded]
+            number = stacks.numbers[progress.expanded]  # the highest total first
             record = stacks.records[number]
             if not find_steps(
                 coverages, record.coverage, search.sentence, search.limits.distortion
@@ -226,6 +231,7 @@ def search_stacks(search: SentenceSearch) -> int:
             progress.records = coverage.options + 1
             if stacks.used[0] + coverage.options >= stacks.records.size:
                 return NEEDS_ROOM
+            # spans that fit into the gaps
             for at in range(coverage.first_step, coverage.last_step):
                 if within_distortion(search, record, coverages.steps[at]):
                     _expand(search, number, coverages.steps[at])

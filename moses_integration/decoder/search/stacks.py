@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.arrays import with_room
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
+from phrasescore.words.hashing import with_room
 
 NONE = -1
 _FIRST_RECORDS = 1 << 14
@@ -104,10 +104,11 @@ class Stacks(NamedTuple):
             stack_size: The maximum number of hypotheses to expand per stack; 0 for no limit.
         """
         count = longest_sentence + 1
+        # a power of two, because a mask picks the bucket; a stack is pruned at twice its size
         buckets = 1 << (2 * stack_size - 1).bit_length() if stack_size > 0 else _UNLIMITED_BUCKETS
         return cls(
             records=np.empty(_FIRST_RECORDS, HYPOTHESIS),
-            heads=np.empty((count, buckets), np.int32),
+            heads=np.empty((count, buckets), np.int32),  # a hash table for each stack
             members=np.empty(count, np.int32),
             size=np.empty(count, np.int64),
             best=np.empty(count),
@@ -140,7 +141,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
         for bucket in range(stacks.heads.shape[1]):
             stacks.heads[stack, bucket] = NONE
         stacks.members[stack], stacks.size[stack] = NONE, 0
-        stacks.best[stack] = stacks.worst[stack] = -np.inf
+        stacks.best[stack] = stacks.worst[stack] = -np.inf  # anything may enter
     record = stacks.records[INITIAL]
     record.score, record.total, record.lm_state, record.history = 0.0, estimate, lm_state, 0
     record.previous, record.option, record.coverage = NONE, NONE, 0
@@ -149,7 +150,7 @@ def clear_stacks(stacks: Stacks, length: int, lm_state: int, estimate: float) ->
     stacks.members[0] = INITIAL
     stacks.size[0] = 1
     stacks.best[0] = estimate
-    stacks.used[0] = 1
+    stacks.used[0] = 1  # the initial hypothesis
 
 
 # An entry of a heap, with a copy of the total: comparisons that read the record's total would
@@ -169,7 +170,7 @@ def push(heap: Records, size: int, total: float, number: int) -> None:
     """Add an entry to the ``size`` entries of a heap."""
     heap = borrowed(heap)
     at = size
-    while at > 0 and _precedes(total, number, heap[(at - 1) // 2]):
+    while at > 0 and _precedes(total, number, heap[(at - 1) // 2]):  # sift up
         heap[at] = heap[(at - 1) // 2]
         at = (at - 1) // 2
     heap[at].total, heap[at].number = total, number
@@ -180,11 +181,11 @@ def replace_best(heap: Records, size: int, total: float, number: int) -> None:
     """Replace the top entry of a heap of ``size`` entries with another entry."""
     heap = borrowed(heap)
     at = 0
-    while 2 * at + 1 < size:
+    while 2 * at + 1 < size:  # sift down
         child = 2 * at + 1
         if child + 1 < size:
             right = heap[child + 1]
-            child += _precedes(right.total, right.number, heap[child])
+            child += _precedes(right.total, right.number, heap[child])  # the better child
         if _precedes(total, number, heap[child]):
             break
         heap[at] = heap[child]
@@ -207,6 +208,7 @@ def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
     if numbers.size < 2:
         return
     heap = np.empty(numbers.size, HEAP_ENTRY)
+    # a heap sort: its order is total, because ties go by number, so it needs no stable sort
     for at in range(numbers.size):
         push(heap, at, records[numbers[at]].total, numbers[at])
     for at in range(numbers.size):
@@ -239,7 +241,7 @@ def _bucket(record: Record, limits: Limits, buckets: int) -> int:
     if limits.joins_by_span:
         key += np.uint64(record.start) * np.uint64(0x27D4EB2F165667C5)
         key += np.uint64(record.forward_class) * np.uint64(0x85EBCA77C2B2AE63)
-    key ^= key >> np.uint64(29)
+    key ^= key >> np.uint64(29)  # brings high bits down for the product
     key *= np.uint64(0xBF58476D1CE4E5B9)
     return np.int64((key >> np.uint64(32)) & np.uint64(buckets - 1))
 
@@ -280,6 +282,7 @@ def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
     new = stacks.used[0]
     record = stacks.records[new]
     bucket = _bucket(record, limits, stacks.heads.shape[1])
+    # every hypothesis with equal feature states is in this bucket's chain
     rival = stacks.heads[stack, bucket]
     while rival != NONE:
         if _recombines(record, stacks.records[rival], limits):
@@ -291,6 +294,7 @@ def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
     stacks.used[0] = new + 1
     _link(stacks, stack, new, bucket)
     _note_best(stacks, stack, record.total, limits)
+    # pruning at twice the size costs a constant for each hypothesis
     if limits.stack > 0 and stacks.size[stack] > 2 * limits.stack - 1:
         prune(stacks, stack, limits)
     return True
@@ -300,6 +304,7 @@ def put(stacks: Stacks, stack: int, limits: Limits) -> bool:
 def _note_best(stacks: Stacks, stack: int, total: float, limits: Limits) -> None:
     if total > stacks.best[stack]:
         stacks.best[stack] = total
+        # the beam only narrows
         stacks.worst[stack] = max(stacks.worst[stack], total + limits.beam_ln)
 
 
@@ -317,6 +322,7 @@ def _recombine(stacks: Stacks, stack: int, rival: int, limits: Limits) -> None:
         record.total, other.total = other.total, record.total
         record.previous, other.previous = other.previous, record.previous
         record.option, other.option = other.option, record.option
+        # coverage and language model state are equal, or they would not recombine
         record.start, other.start = other.start, record.start
         record.end, other.end = other.end, record.end
         record.forward_class, other.forward_class = other.forward_class, record.forward_class
@@ -341,12 +347,12 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
         stacks.totals[i] = stacks.records[member].total
         member = stacks.records[member].member
     # the lowest total that fits; `ties` is how many hypotheses with exactly this total fit
-    kth = size - limits.stack
+    kth = size - limits.stack  # in ascending order
     threshold = np.partition(stacks.totals[:size], kth)[kth]
     lowest = stacks.best[stack] + limits.beam_ln
     ties = limits.stack
     for i in range(size):
-        ties -= stacks.records[stacks.pruned[i]].total > threshold
+        ties -= stacks.records[stacks.pruned[i]].total > threshold  # above it, all fit
     # a hypothesis cannot be removed from a chain: empty the stack, and link the survivors again
     for bucket in range(stacks.heads.shape[1]):
         stacks.heads[stack, bucket] = NONE

@@ -101,15 +101,16 @@ def pack(
         encoder, decoder = model.encoder, model.decoder
         assert isinstance(encoder, GatedUnit)
         assert isinstance(decoder, GatedUnit)
-        source = model.source_embedding + model.source_embedding_bias
+        source = model.source_embedding + model.source_embedding_bias  # (V_source, E)
         target = model.target_embedding + model.target_embedding_bias
         # e(y_0) = 0: the row for "no word" has no embedding bias either
-        target = torch.cat([target, target.new_zeros(1, target.shape[1])])
+        target = torch.cat([target, target.new_zeros(1, target.shape[1])])  # (V + 1, E)
         H, M2 = model.readout_state.shape
+        # without a context at every step, c only sets the first state
         contexts: tuple[Tensor, ...] = target.new_zeros(H, 3 * H), target.new_zeros(H, M2)
         if model.settings.context == "every-step":
             contexts = decoder.context_weight, model.readout_context
-        contexts = *contexts, model.start_weight
+        contexts = *contexts, model.start_weight  # columns 3H | 2M | H
 
         def placed(weight: Tensor) -> Tensor:
             return weight.to(device, dtype).contiguous()
@@ -118,7 +119,7 @@ def pack(
             return weight.to(device, torch.float32).contiguous()
 
         def table(words: Tensor, unit: GatedUnit, *further: Tensor) -> Tensor:
-            weight = torch.cat([unit.input_weight, *further[:1]], dim=1)
+            weight = torch.cat([unit.input_weight, *further[:1]], dim=1)  # (E, 3H) or (E, 3H + 2M)
             gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # the gates have no bias
             bias = torch.cat([unit.input_bias, gates, *further[1:]])
             rows = torch.empty(len(words), len(bias), dtype=dtype, device=device)
@@ -148,7 +149,7 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
     def project(part: NDArray[np.int64]) -> None:
         there = slice(part[0], part[-1] + 1)
         with torch.inference_mode():
-            rows[there].copy_(torch.addmm(bias, words[there], weight))
+            rows[there].copy_(torch.addmm(bias, words[there], weight))  # (rows, E) x (E, columns)
 
     cores = Cores(words.device)
     for _ in cores.each(
@@ -195,14 +196,17 @@ class GatedSteps:
             return _Level(carried, carried if like.dtype == torch.float32 else narrow(group + 1, H))
 
         self._levels = level(), level()
-        self._contexts = narrow(group + 1, H)
+        self._contexts = narrow(group + 1, H)  # c of each source; the last row is never read
+        # c times all its weights, once for each source
         self._projections = narrow(group, like.shape[1])
         self._no_context = like.new_zeros(1, 3 * H)
-        self._products = narrow(chunk, 2 * H)
+        self._products = narrow(chunk, 2 * H)  # the state times the gates' weights
         self._update, self._resets, self._candidates = (narrow(chunk, H) for _ in range(3))
         self._states, self._narrow_states = exact(chunk, H), narrow(chunk, H)
+        # (chunk, 2M), (chunk, M)
         self._readout, self._maxout = narrow(chunk, M2), exact(chunk, M2 // 2)
-        self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)
+        self._features, self._narrow_features = exact(chunk, R), narrow(chunk, R)  # (chunk, R)
+        # one panel at a time, which stays in the cache until it is summed
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like)
@@ -212,25 +216,26 @@ class GatedSteps:
 
     def _encode(self, sources: TokenSequences) -> None:
         """Compute the summaries c of sorted, distinct sources; each prefix is read once."""
-        tokens = np.insert(sources.tokens, sources.offsets[1:], END)
+        tokens = np.insert(sources.tokens, sources.offsets[1:], END)  # the encoder reads </s>, too
         ended = TokenSequences(tokens, sources.offsets + np.arange(len(sources) + 1))
         trie = build_trie(ended, np.zeros(len(sources), np.int64))
         nodes = self._nodes(trie)
         owners = np.full(len(trie), -1, np.int64)
-        owners[trie.ends] = np.arange(len(trie.ends))
+        owners[trie.ends] = np.arange(len(trie.ends))  # the source that ends at a node
         ranks, summaries = self._index(trie.ranks), self._index(owners)
         here, there = self._levels
         here.carried[0] = 0
         here.narrow[0] = 0
         for level in range(1, trie.depth + 1):
             for a, b in self._chunks(trie, level):
+                # first and last: parents are in order
                 parents = trie.ranks[trie.parents[[a, b - 1]]].tolist()
                 states = self._step(
                     self._weights.encoder, parents, nodes[a:b], self._no_context, here
                 )
                 self._keep(states, ranks[a:b], there)
                 self._passes.keep_states(states, summaries[a:b], self._contexts)
-            here, there = there, here
+            here, there = there, here  # the children's states are the next level's parents
 
     # -- target side ---------------------------------------------------------------------------
 
@@ -240,7 +245,7 @@ class GatedSteps:
         """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
         self._encode(sources)
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
-        edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)
+        edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)  # (nodes,)
         at_ends = torch.zeros_like(edges)
         nodes, ranks = self._nodes(trie), self._index(trie.ranks)
         here, there = self._levels
@@ -259,11 +264,13 @@ class GatedSteps:
                 else:  # word 1 is predicted from the first state, without a step
                     states = here.narrow[a:]
                 # compute ln p of the last words of the children, and of </s> after each prefix
-                children = slice(*trie.first_children[[a, b]].tolist())
+                children = slice(*trie.first_children[[a, b]].tolist())  # of the nodes a to b - 1
                 own = torch.arange(b - a, device=words_of.device)
+                # (K,) the state that predicts each
                 rows = torch.cat([parents_of[children] - a, own])
                 words = torch.cat([words_of[children], torch.full_like(own, END)])
-                ln_p = self._predict(states, nodes[a:b], rows, words)
+                ln_p = self._predict(states, nodes[a:b], rows, words)  # (K,)
+                # the last b - a are </s>
                 edges[children], at_ends[a:b] = ln_p[: a - b], ln_p[a - b :]
             if level:
                 here, there = there, here
@@ -277,6 +284,7 @@ class GatedSteps:
             weight = self._weights.context_weight
             projections = self._multiply(self._contexts[a:], b - a, weight, self._projections[a:])
             start = level.carried[a:b]
+            # s_0 = tanh(c V' + b)
             torch.add(projections[:, -H:], self._weights.start_bias, out=start)
             torch.tanh(start, out=start)
             if level.narrow is not level.carried:
@@ -297,7 +305,7 @@ class GatedSteps:
         bias, shift, total = weights.output_bias, self._shift[:B], self._total[:B]
         first = 0
         for panel in weights.panels:
-            logits = self._multiply(features, B, panel, self._logits)
+            logits = self._multiply(features, B, panel, self._logits)  # (B, R) x (R, W)
             self._passes.add_panel(logits, bias, first, shift, total)
             self._passes.pick_logits(logits, bias, first, rows, words, ln_p)
             first += panel.shape[1]
@@ -313,7 +321,7 @@ class GatedSteps:
         readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
         self._passes.maxout(readout, nodes, weights.decoder.table, self._projections, maxout)
-        features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])
+        features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])  # (B, M) x (M, R)
         if self._narrow_features.dtype == features.dtype:
             return features
         self._narrow_features[:B].copy_(features)
@@ -335,6 +343,7 @@ class GatedSteps:
         update, resets = self._update[:B], self._resets[:B]
         inputs = products, first, nodes, unit.table, context, carried
         self._passes.open_gates(*inputs, update, resets)
+        # (B, H) x (H, H)
         candidates = self._multiply(self._resets, B, unit.candidate_weight, self._candidates)
         self._passes.take_step(candidates, nodes, unit.table, context, carried, update, states)
         return states
@@ -361,7 +370,7 @@ class GatedSteps:
 
     def _nodes(self, trie: PrefixTrie) -> Tensor:
         """Return (nodes, 3): row of the parent's state, word, and source of each node."""
-        nodes = np.empty((len(trie), 3), np.int64)
+        nodes = np.empty((len(trie), 3), np.int64)  # parent's row | word | source
         nodes[:, 0] = trie.ranks[trie.parents]
         nodes[:, 1], nodes[:, 2] = trie.words, trie.roots
         roots = int(trie.levels[1])
@@ -398,7 +407,7 @@ def _compiled_steps() -> SimpleNamespace:
 
 
 def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:
-    def run(*arguments: Any) -> None:
+    def run(*arguments: object) -> None:
         kernel(*[kernels.array_of(x) if isinstance(x, Tensor) else x for x in arguments])
 
     return run

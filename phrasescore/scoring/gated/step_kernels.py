@@ -15,15 +15,13 @@ the projections of a source. H is the size of a state, M the size of the readout
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
 from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
-Array = npt.NDArray[Any]
+Array = npt.NDArray[np.generic]
 # `add_panel` sets a new shift if a logit exceeds the shift by more than this. The value is safe
 # because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
@@ -55,9 +53,10 @@ def open_gates(
     B, H = update.shape
     for b in range(B):
         parent = nodes[b, 0]
-        g, h = products[parent - first], carried[parent]
-        x, c = table[nodes[b, 1]], context[nodes[b, 2]]
+        g, h = products[parent - first], carried[parent]  # (2H,), (H,)
+        x, c = table[nodes[b, 1]], context[nodes[b, 2]]  # candidate | update | reset | ...
         z, rh = update[b], resets[b]
+        # two loops: each is one stream of loads, which vectorises
         for j in range(H):
             store(z, j, sigmoid(load(g, j) + load(x, H + j) + load(c, H + j)))
         for j in range(H):
@@ -118,7 +117,7 @@ def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Arr
         out: ``(B, M)``, filled.
     """
     B, M = out.shape
-    at = table.shape[1] - 2 * M
+    at = table.shape[1] - 2 * M  # the readout is the last 2M columns
     for b in range(B):
         q, x, c, o = products[b], table[nodes[b, 1]], context[nodes[b, 2]], out[b]
         for m in range(M):
@@ -145,7 +144,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
         total: ``(B,)`` float32.
     """
     B, W = logits.shape
-    b = bias[first : first + W]
+    b = bias[first : first + W]  # (W,)
     for n in range(B):
         row = logits[n]
         if first == 0:
@@ -163,7 +162,7 @@ def add_panel(logits: Array, bias: Array, first: int, shift: Array, total: Array
             added = np.float32(0.0)
             for v in range(W):
                 added += exp(load(row, v) + b[v] - peak)
-            total[n] *= exp(top - peak)
+            total[n] *= exp(top - peak)  # the old sum in units of the new shift
             shift[n] = peak
         total[n] += added
 
@@ -215,7 +214,7 @@ def refine(
     R = features.shape[1]
     for k in range(len(words)):
         row = rows[k]
-        f, w = features[row], output_words[words[k]]
+        f, w = features[row], output_words[words[k]]  # (R,), (R,)
         logit = bias[words[k]]
         for i in range(R):
             logit += f[i] * w[i]
@@ -230,4 +229,4 @@ def normalise(picked: Array, rows: Array, shift: Array, total: Array) -> None:
     """Turn the logits ``picked``, ``(K,)``, into ln p, in place; ``rows`` holds their rows."""
     for k in range(len(picked)):
         row = rows[k]
-        picked[k] -= shift[row] + np.log(total[row])
+        picked[k] -= shift[row] + np.log(total[row])  # minus ln Z

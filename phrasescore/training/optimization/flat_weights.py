@@ -66,13 +66,13 @@ class FlatWeights:
         # small blocks save
         self._block = _BLOCK if device.type == "cpu" else N
         self.values = _zeros(1, N, device)[0]
-        self._gradients = _zeros(shares, N, device)
-        self.gradient = self._gradients[0]
+        self._gradients = _zeros(shares, N, device)  # (shares, N): no two members write one row
+        self.gradient = self._gradients[0]  # the sum overwrites the first share
         self.moments = _zeros(_MOMENTS, N, device)
         for place, parameter in enumerate(parameters):
             view = self._view(self.values, place)
             view.copy_(parameter.detach())
-            parameter.data = view
+            parameter.data = view  # from now on a view of `values`
         self.working = model
         if narrow:
             self._narrow_values = _zeros(1, N, device, torch.bfloat16)[0]
@@ -89,17 +89,17 @@ class FlatWeights:
 
     def part(self, member: int, members: int) -> slice:
         """Return the part of the block that member ``member`` of ``members`` changes."""
-        aligned = len(self.values) // _ALIGNED
+        aligned = len(self.values) // _ALIGNED  # whole units, so that borders are aligned
         first, end = (aligned * at // members * _ALIGNED for at in (member, member + 1))
         return slice(first, end)
 
     def add_up(self, shares: int, part: slice) -> None:
         """Set a part of ``gradient`` to the sum over the first ``shares`` shares, in order."""
         for block, narrow in self._blocks(part):
-            total, each = self.gradient[block], self._gradients
+            total, each = self.gradient[block], self._gradients  # (n,), (shares, N)
             if narrow:
                 each = self._narrow_gradients
-                total.copy_(each[0, block])
+                total.copy_(each[0, block])  # bfloat16 to float32, before anything is added
             for other in range(1, shares):
                 total += each[other, block]
 
@@ -173,8 +173,11 @@ def adam(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update:
         _adam(array_of(values), array_of(gradient), means, squares, numbers)
         return
     mean, square = moments
-    mean.lerp_(gradient, 1 - _BETA1)
-    square.mul_(_BETA2).addcmul_(gradient, gradient, value=1 - _BETA2)
+    mean.lerp_(gradient, 1 - _BETA1)  # m = beta1 m + (1 - beta1) g
+    square.mul_(_BETA2).addcmul_(
+        gradient, gradient, value=1 - _BETA2
+    )  # v = beta2 v + (1 - beta2) g^2
+    # the gradient's memory is free now, so an update allocates no array
     deviation = gradient.copy_(square).sqrt_().mul_(root).add_(_ADAM_EPSILON)
     values.addcdiv_(mean, deviation, value=-step)
 
@@ -185,10 +188,11 @@ def adadelta(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, upd
     The arguments are as for :func:`adam`.
     """
     square, change = moments
-    square.mul_(_RHO).addcmul_(gradient, gradient, value=1 - _RHO)
+    square.mul_(_RHO).addcmul_(gradient, gradient, value=1 - _RHO)  # E[g^2]
+    # the size of past steps over the size of the gradients
     shrunk = (change + _ADADELTA_EPSILON).sqrt_().div_((square + _ADADELTA_EPSILON).sqrt_())
     step = shrunk.mul_(gradient)
-    change.mul_(_RHO).addcmul_(step, step, value=1 - _RHO)
+    change.mul_(_RHO).addcmul_(step, step, value=1 - _RHO)  # E[step^2]
     values.sub_(step, alpha=rate)
 
 

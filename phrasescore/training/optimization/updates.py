@@ -87,12 +87,14 @@ class Updates:
         """
         # small batches use fewer cores, because products of few rows are inefficient
         shares = max(1, min(self._members, len(rows) // self._recipe.min_share))
+        # in the order of the shares: the sum does not depend on which member was first
         loss = float(np.sum(self._crew.do(self._differentiate, rows, shares, number)[:shares]))
         # each member sums its part of the (N,) gradient over the shares, for the norm of the whole
         squares = float(np.sum(self._crew.do(self._add_up, shares)))
         if self._processes.world > 1:
             gradient = self._weights.gradient
-            self._processes.add_up(gradient)
+            self._processes.add_up(gradient)  # (N,), summed over all machines
+            # the norm of the sum, not of the parts
             squares = float(torch.linalg.vector_norm(gradient)) ** 2
         self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
         return loss
@@ -142,6 +144,7 @@ class Updates:
         """Sum a part of the gradient over all shares; return the part's squared norm."""
         part = self._weights.part(member, self._members)
         self._weights.add_up(shares, part)
+        # squares add up; norms do not
         return float(torch.linalg.vector_norm(self._weights.gradient[part])) ** 2
 
     def _step(self, member: int, norm: float, scale: float, rate: float, update: int) -> None:
@@ -160,8 +163,9 @@ class Updates:
         with torch.no_grad():
             for part in batches[member :: self._members]:
                 batch = make_batch(self._pairs, part).to(self._model.device)
+                # float64, because float32 would lose digits over many pairs
                 total -= float(self._model.score(batch, dtype).sum(dtype=torch.float64))
-                words += self._pairs.target.words(part) + len(part)
+                words += self._pairs.target.words(part) + len(part)  # and </s> of each
         return total, words
 
 
@@ -221,12 +225,13 @@ class ShareGradient:
             return 0.0
         if self._regularisation is not None:
             place = [self._settings.seed, update, self._rank, share]
+            # from the place alone, so that a resumed run draws the same dropout
             seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
             self._regularisation.generator.manual_seed(seed)
-        batch = make_batch(self._pairs, rows)
+        batch = make_batch(self._pairs, rows)  # source (B, S), target (B, T)
         differentiate = self._recorded or self._differentiate
         if self._recorded and (batch.lengths or self._settings.learns_from == "sentences"):
-            batch = in_few_shapes(batch)
+            batch = in_few_shapes(batch)  # a graph is recorded for each shape
         loss, found = differentiate(batch.to(self._device))
         _copy(found, gradient)
         return loss.item()

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from moses_integration.system_building import monotone_alignment
-from moses_integration.system_building.monotone_alignment import align_monotonically
+from moses_integration.system_building import word_aligners
 from moses_integration.system_building.phrase_numbers import NumberedText, read_numbered_text
+from moses_integration.system_building.word_aligners import align_monotonically
 from phrasescore.errors import CorpusError
 
 
@@ -53,7 +53,7 @@ def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
     prob = rng.uniform(0.1, 1.0, (len(source.words), len(target.words)))
     prob /= prob.sum()
     arrays = source.ids, source.starts, target.ids, target.starts
-    found = monotone_alignment._expected_counts(arrays, prob, np.empty((2, 3, 4)))
+    found = word_aligners._expected_counts(arrays, prob, np.empty((2, 3, 4)))
     s, t = source.sentence(0), target.sentence(0)
     expected, total = np.zeros_like(prob), 0.0
     for length in range(3, 6):
@@ -74,6 +74,6 @@ def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
 
 def test_words_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Too many distinct words are refused, because their tables would not fit into memory."""
-    monkeypatch.setattr(monotone_alignment, "_MAX_OPERATIONS", 10)
+    monkeypatch.setattr(word_aligners, "_MAX_OPERATIONS", 10)
     with pytest.raises(CorpusError, match="distinct words are too many for the aligner monotone"):
         aligned(tmp_path, [("abcdef", "abcdef")])

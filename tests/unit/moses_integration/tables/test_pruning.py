@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import (
     ColumnRanking,
     DropList,
@@ -19,7 +20,6 @@ from moses_integration.tables.pruning import (
     prune_reordering,
     prune_table,
 )
-from moses_integration.tables.significance import SignificanceLevel
 from phrasescore.errors import InputError, PhraseTableError
 from tests.support.plain_pruning import (
     minus_ln_p,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.tables.significance import SignificanceLevel, minus_ln_p, pair_counts
+from moses_integration.tables.pair_significance import SignificanceLevel, minus_ln_p, pair_counts
 from phrasescore.errors import PhraseTableError, SettingsError
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat

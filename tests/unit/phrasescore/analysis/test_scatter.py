@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from phrasescore.analysis.scatter import (
     DrawnPairs,
+    ScatterRecord,
     Scores,
     described,
     draw_pairs,
@@ -22,7 +23,6 @@ from phrasescore.analysis.scatter import (
 )
 from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
-from phrasescore.runs.results import ScatterRecord
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.model_loading import ComputeSettings, load_models
 from phrasescore.table.block import read_blocks

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import itertools
 import os
 import subprocess
 import sys
@@ -17,7 +16,7 @@ import pytest
 
 from phrasescore.errors import InputError
 from phrasescore.runs.final_names import open_output, write_atomically
-from phrasescore.table.input_files import open_input, read_lines, read_whole
+from phrasescore.table.input_files import read_lines, read_whole
 from tests.support.warm_process import PROJECT
 
 TEXT = "a b ||| c\u00a0d\u2028e\u0085f\r\nlast".encode()
@@ -142,33 +141,3 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     reader.join(timeout=120)
     assert heard == [TEXT]
     assert path.is_fifo()
-
-
-def test_an_interrupt_while_gzip_lines_are_read_stays_one(
-    tmp_path: Path,
-) -> None:
-    """A signal can arrive at any Python call; C code must not turn it into another error."""
-    (tmp_path / "text").write_bytes(gzip.compress(b"a line\n" * 3))
-    interrupted = 0
-    for last in itertools.count(1):
-        calls = 0
-
-        def count(_frame: Any, event: str, _: Any, last: int = last) -> None:
-            nonlocal calls
-            calls += event == "call"
-            if calls == last:
-                sys.setprofile(None)
-                raise KeyboardInterrupt
-
-        with open_input(tmp_path / "text") as stream:
-            sys.setprofile(count)
-            try:
-                lines = [stream.readline() for _ in range(4)]
-            except KeyboardInterrupt:
-                interrupted += 1
-                continue
-            finally:
-                sys.setprofile(None)
-        assert lines == [b"a line\n"] * 3 + [b""]
-        break
-    assert interrupted

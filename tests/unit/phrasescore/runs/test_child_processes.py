@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from pathlib import Path
@@ -13,39 +12,6 @@ from pathlib import Path
 import pytest
 
 from phrasescore.runs.processes import run, start
-from tests.conftest import PROJECT
-from tests.support.killed import wait_for
-from tests.support.warm_process import is_running
-
-# a program that starts itself ``depth`` times, nested, and waits
-_CHAIN = """\
-import pathlib, sys, time
-from phrasescore.runs.processes import start
-depth, folder = int(sys.argv[1]), pathlib.Path(sys.argv[2])
-if depth:
-    child = start([sys.executable, __file__, str(depth - 1), str(folder)], start_new_session=True)
-    (folder / f"{depth}.tmp").write_text(str(child.pid))
-    (folder / f"{depth}.tmp").rename(folder / f"{depth}.pid")
-time.sleep(600)
-"""
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="what the kernel does, and only Linux does it")
-def test_no_child_outlives_a_parent_that_is_killed(tmp_path: Path) -> None:
-    """No child in a new session, and no grandchild, outlives a killed parent."""
-    chain = tmp_path / "chain.py"
-    chain.write_text(_CHAIN)
-    parent = subprocess.Popen(
-        [sys.executable, str(chain), "2", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-    )
-    files = [tmp_path / "1.pid", tmp_path / "2.pid"]
-    wait_for(lambda: all(file.exists() for file in files))
-    children = [int(file.read_text()) for file in files]
-    assert all(map(is_running, children))
-    parent.send_signal(signal.SIGKILL)
-    parent.wait()
-    wait_for(lambda: not any(map(is_running, children)))
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from phrasescore.cluster.cluster import Cluster
+from phrasescore.cluster import Cluster
 from phrasescore.errors import ClusterError, PhraseTableError
 from phrasescore.scoring.block_scoring import ScoringCounts, ScoringSettings
 from phrasescore.scoring.cluster_scoring import ClusterScorer, describe_on_worker

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from phrasescore.errors import ResumeError, SettingsError
+from phrasescore.model.folder import CurvePoint
 from phrasescore.runs.ledger import RECORD, Entry, check_owner, remove_work, write_entry
-from phrasescore.runs.results import CurvePoint
 from phrasescore.training.checkpoint import (
     TrainingState,
     another_refused,

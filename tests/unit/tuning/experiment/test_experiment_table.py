@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moses_integration.bleu import References
-from phrasescore.runs.results import ComparedSystem, ExperimentRecord, parse_record
+from phrasescore.runs.results import parse_record
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -21,7 +21,8 @@ from tuning.experiment.experiment_settings import (
 )
 from tuning.experiment.plan import Plan
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
-from tuning.experiment.table import experiment_record, markdown
+from tuning.experiment.table import ExperimentRecord, experiment_record, markdown
+from tuning.metrics.significance import ComparedSystem
 
 LINES = [f"un homme {n} est dans la rue {n % 7} avec un chien" for n in range(60)]
 
@@ -108,7 +109,7 @@ def test_scores_over_seeds_and_the_gain(plan: Plan, runs: dict[str, list[SystemR
         "RNN_1 & more": tuple(f"{folder}/rnn-1-more/seed{n}.new.txt" for n in (1, 2)),
         "Alone": (f"{folder}/alone/new.txt",),
     }
-    found = parse_record(json.loads(json.dumps(record.to_json())))
+    found = parse_record(json.loads(json.dumps(record.to_json())), ExperimentRecord)
     assert isinstance(found, ExperimentRecord)
     assert found.texts == record.texts and found.systems == record.systems
 
@@ -182,5 +183,5 @@ def test_what_each_part_is_worth(plan: Plan, runs: dict[str, list[SystemRun]]) -
         f"| search | RNN_1 & more | Baseline | +{100 * (search.texts['old'].gain or 0):.2f} |"
         in (lines[0])
     )
-    found = parse_record(json.loads(json.dumps(record.to_json())))
+    found = parse_record(json.loads(json.dumps(record.to_json())), ExperimentRecord)
     assert isinstance(found, ExperimentRecord) and found.parts == record.parts

@@ -12,15 +12,14 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.runs.ledger import Ledger
-from phrasescore.runs.results import TunedRound
 from tests.support import toy_decoder
 from tests.support.killed import killed_at
 from tests.support.toy_decoder import ToyDecoder
 from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask, within_trust
-from tuning.loop.tuning_settings import TuningSettings
+from tuning.loop.tuning_settings import TunedRound, TuningSettings
 from tuning.loop.weights import WeightPlan
-from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
+from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem
 

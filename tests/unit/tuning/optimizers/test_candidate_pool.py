@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -69,29 +67,3 @@ def test_a_sentence_of_a_whole_book_is_refused() -> None:
     statistics = np.full((1, 9), 40_000, np.int32)
     with pytest.raises(NBestError, match="too long to be a sentence"):
         pool.add(np.zeros(1, np.int32), np.zeros((1, 1), np.float32), statistics)
-
-
-def test_memory_is_that_of_the_arrays() -> None:
-    """A pool with 14 features needs 74 bytes per candidate, and about twice that while it grows."""
-    rng = np.random.default_rng(1)
-    sentences, each = 100, 100
-    pool = CandidatePool(sentences, 14, 9)
-    numbers = np.repeat(np.arange(sentences, dtype=np.int32), each)
-    statistics = np.ones((sentences * each, 9), np.int32)
-
-    def add() -> None:
-        features = rng.normal(size=(sentences * each, 14)).astype(np.float32)
-        pool.add(numbers, features, statistics)
-
-    for _ in range(9):
-        add()
-    held = sum(array.nbytes for array in pool.arrays)
-    assert held == pytest.approx(9 * sentences * each * 74, rel=0.01)
-    tracemalloc.start()
-    try:
-        add()
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    # the old pool, the new pool, and the round
-    assert peak < 1.6 * held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from functools import partial
 
 import pytest
@@ -31,13 +30,6 @@ def test_every_job_is_done_whole(threads: int, jobs: int, count: int) -> None:
             assert found == [[number] * count for number in range(1, jobs + 1)]
 
 
-def test_one_job_has_both_threads() -> None:
-    """Two ranges of one job that wait for each other can finish."""
-    both = threading.Barrier(2, timeout=120)
-    with Workers(2) as workers:
-        workers.run([lambda: workers.share(lambda _: both.wait() and None, 2)])
-
-
 def test_errors_are_passed_on() -> None:
     """The caller gets the error of a range, and the workers can be used again."""
     with Workers(2) as workers:
@@ -49,9 +41,3 @@ def test_errors_are_passed_on() -> None:
             with pytest.raises(AssertionError):
                 workers.run([partial(workers.share, work, 3)])
         assert workers.run([lambda: 2, lambda: 3]) == [2, 3]
-
-
-def test_nothing_to_do() -> None:
-    """An empty list of jobs gives an empty list."""
-    with Workers(2) as workers:
-        assert workers.run([]) == []

@@ -11,20 +11,19 @@ from pathlib import Path
 import pytest
 from matplotlib.figure import Figure
 
+from moses_integration.system_building.build_settings import BuildRecord
+from phrasescore.model.folder import TrainingRecord
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.results import (
-    BuildRecord,
-    Optimized,
-    TrainingRecord,
-    TunedRound,
-    TuningRecord,
-)
 from tests.support.result_folders import (
     write_comparison,
     write_model,
     write_tuning,
 )
+from tuning.loop.tuning_settings import Optimized, TunedRound, TuningRecord
+from tuning.metrics.metric_settings import MetricName
+from tuning.metrics.significance import ComparedSystem
 from tuning.report import figures
+from tuning.report.figures import ScoreSet
 from tuning.report.report_page import read_results, write_report
 
 
@@ -97,6 +96,16 @@ def test_benefits_of_scores_are_said(tmp_path: Path) -> None:
     write_json(tmp_path / "tuned/result.json", record | {"benefits": [benefit]})
     wanted = "NeuralLM0 is not shown to help: +0.10 bleu (95 % interval -0.20 to +0.40)"
     assert wanted in page_of(tmp_path).text
+
+
+def test_settings_of_a_tuning_are_said(tmp_path: Path) -> None:
+    """The page says with which settings weights were tuned, those of the search among them."""
+    write_tuning(tmp_path / "tuned")
+    path = tmp_path / "tuned/result.json"
+    settings = {"optimizer": "mert", "sections": {"search-algorithm": "1"}, "freeze": []}
+    write_json(path, json.loads(path.read_text()) | {"provenance": {"settings": settings}})
+    said = re.sub(r"\s+", " ", page_of(tmp_path).text)
+    assert "Settings: optimizer mert, sections search-algorithm 1." in said
 
 
 def test_a_score_of_zero_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,3 +233,17 @@ def test_aligners_of_a_system(tmp_path: Path) -> None:
     BuildRecord({}, {"aligners": aligners}).write(tmp_path / "system" / "result.json")
     named = "aligners eflomal seed 7, sil-thot 3.5.3, fast_align sil-thot 3.5.3"
     assert named in page_of(tmp_path).text
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_dev", "said"),
+    [
+        ("bleu", False, "BLEU times 100, higher is better"),
+        ("ter", False, "TER times 100, lower is better"),
+        ("bleu", True, "every system looks better than it is"),
+    ],
+)
+def test_the_direction_of_a_score(metric: MetricName, is_dev: bool, said: str) -> None:
+    """The note below a table says which direction is better, and warns of the dev set."""
+    systems = (ComparedSystem("A", (0.3,), 0.3, None),)
+    assert said in figures.about_scores(ScoreSet("text", metric, systems, 100, is_dev=is_dev))

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from phrasescore.analysis.scatter import ScatterRecord
 from phrasescore.errors import InputError
+from phrasescore.model.folder import TrainingRecord
 from phrasescore.runs.identity import provenance
-from phrasescore.runs.results import ScatterRecord, TrainingRecord
 from tests.support.result_folders import (
     write_comparison,
     write_experiment,

@@ -84,11 +84,11 @@ def _select(
     higher than the lowest in the heap.
     """
     size = stop - begin
-    kept = size if limit == 0 else min(size, limit)
+    kept = size if limit == 0 else min(size, limit)  # 0 is no limit
     for entry in range(begin, begin + kept):
         chosen[entry - begin] = entry
     if kept < size:
-        for hole in range((kept - 2) // 2, -1, -1):
+        for hole in range((kept - 2) // 2, -1, -1):  # make a heap, the lowest on top
             _adjust(chosen, kept, hole, chosen[hole], future)
         for entry in range(begin + kept, stop):
             if future[entry] > future[chosen[0]]:
@@ -138,11 +138,11 @@ def choose_entries(
     all_limits = np.array([*limits, 0], np.int64)
     chosen = chosen[: _select_all(entries.first, entries.table, all_limits, future, chosen)]
     phrases = entries.phrases[chosen]
-    order = np.lexsort((chosen, -future[chosen], phrases))
+    order = np.lexsort((chosen, -future[chosen], phrases))  # by phrase, then score, then entry
     chosen, phrases = chosen[order], phrases[order]
-    first = np.searchsorted(phrases, np.arange(entries.first.size))
+    first = np.searchsorted(phrases, np.arange(entries.first.size))  # (phrases + 1,)
     if max_options > 0:
-        kept = np.arange(chosen.size) - first[phrases] < max_options
+        kept = np.arange(chosen.size) - first[phrases] < max_options  # rank within its phrase
         chosen, phrases = chosen[kept], phrases[kept]
         first = np.searchsorted(phrases, np.arange(entries.first.size))
     return first.astype(np.int32), chosen.astype(np.int32)
@@ -155,6 +155,7 @@ def _look_up(
     words, trie, options, sentence = borrowed((words, trie, options, sentence))
     for start in range(sentence.length):
         phrase = np.int64(0)
+        # one word longer each time
         for size in range(min(sentence.longest, sentence.length - start)):
             phrase = child(trie, phrase, words[start + size])
             if phrase < 0:
@@ -163,6 +164,7 @@ def _look_up(
             span = start * sentence.longest + size
             sentence.begin[span], sentence.stop[span] = begin, stop
             if begin < stop:
+                # sorted: the first is best
                 sentence.estimates[start, start + size] = options.future[begin]
     close_over_splits(sentence.estimates)
 

@@ -27,7 +27,7 @@ _VARIABLE = "NUMBA_CACHE_DIR"
 _PREFIX = "phrasescore-"
 _MAX_OLD = 3  # number of folders of other versions that are kept
 
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MARK = b"phrasescore.compiled"  # modules with compiled functions import it
 # the module or package of an import, and the imported names, which may be modules

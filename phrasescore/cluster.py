@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from phrasescore import __version__
 from phrasescore.errors import ClusterError, MissingDependencyError
@@ -77,7 +77,7 @@ class Cluster:
             remedy="start it again, then run the same command: finished work is kept",
         )
 
-    def start(self, function: Callable[..., Made], *arguments: Any) -> Task[Made]:
+    def start(self, function: Callable[..., Made], *arguments: object) -> Task[Made]:
         """Start a task on a worker.
 
         Args:
@@ -257,7 +257,7 @@ def versions() -> dict[str, str]:
 
 
 def run_on_worker(
-    wanted: dict[str, str], function: Callable[..., Made], arguments: tuple[Any, ...]
+    wanted: dict[str, str], function: Callable[..., Made], arguments: tuple[object, ...]
 ) -> Made:
     """Call a function if this worker has the same software versions as the requesting process.
 

@@ -49,8 +49,7 @@ def program(tmp_path: Path) -> Path:
     """Make a program with the module that declares compiled functions, and two users of it."""
     package = tmp_path / "program" / "phrasescore"
     for name in (
-        *("__init__.py", "compiled.py", "errors.py"),
-        *("compiling/__init__.py", "compiling/cache.py", "compiling/watch.py"),
+        *("__init__.py", "compiled.py", "compile_cache.py", "errors.py"),
         *("runs/__init__.py", "runs/file_kinds.py", "runs/interruption.py", "runs/progress.py"),
     ):
         (package / name).parent.mkdir(parents=True, exist_ok=True)
@@ -185,7 +184,9 @@ def test_no_folder_of_the_current_folder_supplies_code(
     shutil.rmtree(program / "__pycache__", ignore_errors=True)
     (program / "__pycache__").write_bytes(b"")
     places = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "/dev/null", "TMPDIR": "/dev/null"}
-    code = "import os; from phrasescore.compiling import cache; import phrasescore.compiled\n"
+    code = (
+        "import os; from phrasescore import compile_cache as cache; import phrasescore.compiled\n"
+    )
     code += "print(cache.chosen_folder, os.environ.get('NUMBA_CACHE_DIR'))"
     places |= relative
     assert call(program, code, data, **places) == ["None", "None"]

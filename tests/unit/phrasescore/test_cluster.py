@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.cluster import cluster as cluster_module
-from phrasescore.cluster.cluster import Cluster
+from phrasescore import cluster as cluster_module
+from phrasescore.cluster import Cluster
 from phrasescore.errors import ClusterError, InputError
 from phrasescore.runs.identity import sha256_of
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -110,7 +110,7 @@ def test_a_scheduler_that_goes(tmp_path: Path) -> None:
 
 def test_no_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Missing scheduler files, files without an address and dead addresses are errors."""
-    monkeypatch.setattr("phrasescore.cluster.cluster._FILE_PATIENCE", 0.2)
+    monkeypatch.setattr("phrasescore.cluster._FILE_PATIENCE", 0.2)
     with pytest.raises(ClusterError, match="no scheduler has written this file"):
         Cluster(str(tmp_path / "none"))
     (tmp_path / "empty.json").write_text("{}")
