@@ -37,7 +37,7 @@ from benchmarks.costs import PROJECT, Cost, run
 from benchmarks.sampled_tables import read_lines, write_lines
 from phrasescore.cluster import Cluster, in_order
 from phrasescore.runs.final_names import GzipMember
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.stream import JournaledOutputs
 from phrasescore.scoring.cluster_scoring import BLOCKS, PackedBlock, packed_block
 from phrasescore.table.block import TableBlock, read_blocks
 

@@ -27,7 +27,7 @@ from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
 
 if TYPE_CHECKING:
-    from phrasescore.runs.steps import Outcome
+    from phrasescore.runs.ledger import Outcome
 
 _UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _MIN_MEMORY, _MAX_MEMORY = 16 << 20, 10**6 << 30
@@ -182,7 +182,7 @@ def build(options: BuildOptions) -> None:
 def _outcome_line(outcome: Outcome) -> str:
     """Describe in one line the result and the time of a step.
 
-    >>> from phrasescore.runs.steps import Outcome
+    >>> from phrasescore.runs.ledger import Outcome
     >>> _outcome_line(Outcome("score", {"phrase_pairs": 72310}, 2.0, resumed=False))
     'score            72,310 phrase pairs (2.0 s)'
     """

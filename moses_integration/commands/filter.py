@@ -11,7 +11,6 @@ import click
 from moses_integration.commands.options import INI, sections
 from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
-from phrasescore.errors import ResumeError
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -47,18 +46,12 @@ def filter_tables(options: FilterOptions) -> None:
     and language models stay where they are. The new moses.ini names all files by absolute paths.
     """
     from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.filtering import filter_system, is_filtered
+    from moses_integration.tables.filtering import filter_system
     from phrasescore.table.input_files import read_lines
 
     folder = Path(options.output)
     ini = _prepared(MosesIni.read(options.ini), options.sections)
     lines = [line for name in options.inputs for line in read_lines(name)]
-    if folder.exists() and not is_filtered(ini, lines, folder):
-        raise ResumeError(
-            "this folder exists already, perhaps with tables filtered to other texts",
-            path=folder,
-            remedy="name a new folder, or delete this one",
-        )
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
     if done:

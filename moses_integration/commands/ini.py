@@ -16,7 +16,7 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.journal import keeps_work
+from phrasescore.runs.stream import keeps_work
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni

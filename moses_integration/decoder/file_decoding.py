@@ -24,7 +24,7 @@ from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
-from phrasescore.table.block_stream import BlockStream
+from phrasescore.runs.stream import BlockStream
 
 if TYPE_CHECKING:
     from moses_integration.decoder.raw_text import RawText
@@ -103,7 +103,7 @@ def decode_file(
 
     BlockStream(
         inputs=(),
-        asked={
+        settings={
             **_request(ini, decoder, sentences),
             "lines": raw and hashlib.sha256(bytes(raw.is_last)).hexdigest(),
             "nbest": wanted and wanted._asdict(),

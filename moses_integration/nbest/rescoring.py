@@ -32,11 +32,10 @@ from moses_integration.nbest.format import (
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import NBestError, SettingsError, counted
 from phrasescore.model.kinds import Kind, kind_named
-from phrasescore.runs.journal import JournaledOutputs
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.stream import BlockStream
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.table.block import block_sizes, read_blocks
-from phrasescore.table.block_stream import BlockStream
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import FLOOR_LN, Side, phrase_tokens, scored_tokens, words_of
 from phrasescore.table.text_blocks import read_numbers
@@ -292,7 +291,7 @@ def rescore_nbest(
     if source is not None:
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
         _warn_of_unknown(models, sentences)
-    request = {
+    settings = {
         "models": [
             [each.name, each.model.loaded.digest, each.model.loaded.settings.factor]
             for each in models
@@ -304,7 +303,7 @@ def rescore_nbest(
     }
     stream = BlockStream(
         [path, *([] if source is None else [source]), *(each.path for each in scores)],
-        request,
+        settings,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
         _Rescorer(path, sentences, models, scores, table_words).rescored,
         NBestCounts(),
@@ -312,7 +311,7 @@ def rescore_nbest(
         unit="candidates",
     )
 
-    def check_ends(_: JournaledOutputs, counts: NBestCounts) -> None:
+    def check_ends(_: Path, counts: NBestCounts) -> None:
         for each in scores:
             each.check_end(counts.lines)
 

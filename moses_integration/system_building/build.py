@@ -47,8 +47,8 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import open_output, own_folder, write_atomically
 from phrasescore.runs.identity import provenance, sha256_of
+from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
 from phrasescore.runs.results import RESULT
-from phrasescore.runs.steps import FunctionStep, Outcome, Step, run_steps
 from phrasescore.table.line_assembly import Phrases
 
 _SIDES = ("source", "target")

@@ -18,6 +18,7 @@ from moses_integration.text.tokenising import check_language
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
+from phrasescore.runs.ledger import check_owner
 from phrasescore.runs.results import Record
 from phrasescore.table.input_files import open_input, read_lines
 
@@ -227,18 +228,7 @@ class SystemFolder:
                     path=self.path,
                     remedy="name a folder without blanks and # in its path",
                 )
-        if self.path.exists() and not self.path.is_dir():
-            raise SettingsError(
-                "a file, where the system's folder was expected",
-                path=self.path,
-                remedy="give the source text, the target text, and then a folder",
-            )
-        if self.path.is_dir() and any(self.path.iterdir()) and not self.work.is_dir():
-            raise SettingsError(
-                "the folder is not empty, and it does not look like an earlier build",
-                path=self.path,
-                remedy="name a new folder",
-            )
+        check_owner(self.path, self.work.name)
 
 
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:

@@ -6,7 +6,6 @@ Kept lines are copied byte for byte, in order.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from moses_integration.ini.model_files import (
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.text.preparation import carry_settings
-from phrasescore.errors import InputError, PhraseTableError, SettingsError
+from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import file_name, open_output, scratch_folder, write_atomically
 from phrasescore.runs.json_files import JsonError, read_object
+from phrasescore.runs.ledger import Entry, refuse_another
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import RESULT, Count, Record, parse_record
@@ -165,7 +165,7 @@ def filter_system(
     Raises:
         InputError: A table does not exist or is damaged, or the name of its feature cannot be the
             name of a file.
-        ResumeError: Another process is making the folder.
+        ResumeError: The folder was made from other inputs, or another process is making it.
     """
     folder = Path(folder).absolute()
     names = {
@@ -173,10 +173,13 @@ def filter_system(
         for feature in ini.features
         if is_filterable(feature)
     }
-    request = _request(ini, text)
+    asked = {
+        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
+        "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
+    }
     with held(folder), only_regular_files(folder):
-        if (folder / INI_NAME).exists():
-            return MosesIni.read(folder / INI_NAME), []
+        if folder.exists():
+            return _filtered(folder, asked), []
         tables = [find_model_file(ini.feature(name).options["path"]) for name in names]
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
@@ -185,28 +188,24 @@ def filter_system(
                 done.append(FilteredTable(feature, *filter_table(table, part / name, phrases)))
                 place = absolute_if_possible(folder / name)
                 ini = ini.with_feature_option(feature, "path", place)
-            FilterRecord(request, tuple(done)).write(part / RESULT)
+            FilterRecord(asked, tuple(done)).write(part / RESULT)
             carry_settings(ini.path, part)
             write_atomically(part / INI_NAME, ini.to_bytes())
             part.rename(folder)
     return ini, done
 
 
-def is_filtered(ini: MosesIni, text: Sequence[bytes], folder: Path) -> bool:
-    """Return whether a folder is the finished result of ``filter_system`` for these inputs."""
-    with contextlib.suppress(OSError, JsonError, SettingsError):
+def _filtered(folder: Path, asked: dict[str, str]) -> MosesIni:
+    """Return the system of a folder that `filter_system` has finished for the same inputs."""
+    remedy = "name a new folder, or delete this one"
+    try:
         record = parse_record(read_object(folder / RESULT), FilterRecord)
-        same = record is not None and record.asked == _request(ini, text)
-        return same and (folder / INI_NAME).exists()
-    return False
-
-
-def _request(ini: MosesIni, text: Sequence[bytes]) -> dict[str, str]:
-    """Return the digests that identify a filtered system."""
-    return {
-        "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
-        "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
-    }
+    except (OSError, JsonError, SettingsError):
+        record = None
+    if record is None:
+        raise ResumeError("the folder has no record of filtering", path=folder, remedy=remedy)
+    refuse_another(Entry(record.asked), Entry(asked), folder, remedy)
+    return MosesIni.read(folder / INI_NAME)
 
 
 def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:

@@ -31,7 +31,7 @@ from phrasescore.errors import (
     counted,
     visible,
 )
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,
@@ -39,7 +39,6 @@ from phrasescore.table.block import (
     read_reordering_runs,
     read_source_runs,
 )
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import Bytes
 from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR, words_of
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
@@ -300,7 +299,7 @@ def prune_table(
         kept, judged = judge(block, conditions)
         return chosen_lines(block, kept), counts + judged
 
-    def finish(outputs: JournaledOutputs, counts: PruningCounts) -> None:
+    def finish(part: Path, counts: PruningCounts) -> None:
         """Cut the reordering table before the phrase table appears: both appear or neither."""
         nonlocal cut
         if not counts.kept:
@@ -310,7 +309,7 @@ def prune_table(
                 remedy="check --threshold, --significance and the column",
             )
         if reordering is not None:
-            cut = prune_reordering(*reordering, outputs.part_path)
+            cut = prune_reordering(*reordering, part)
 
     made = BlockStream(
         [table],

@@ -29,7 +29,7 @@ from phrasescore.runs.identity import provenance
 if TYPE_CHECKING:
     from phrasescore.generation.table_output import ReorderingCounts
     from phrasescore.generation.targets import Method
-    from phrasescore.table.block_stream import StreamReport
+    from phrasescore.runs.stream import StreamReport
 
 
 class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):

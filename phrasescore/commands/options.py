@@ -196,8 +196,8 @@ class Reordering(Options):
             ResumeError: Another process is writing the new reordering table.
         """
         from phrasescore.runs.final_names import hidden, own_file
-        from phrasescore.runs.journal import keeps_work
         from phrasescore.runs.lock import held
+        from phrasescore.runs.stream import keeps_work
 
         old, new = self.reordering, self.reordering_output
         if (old is None) != (new is None):
@@ -233,7 +233,7 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
     """
     from phrasescore.runs.file_kinds import can_be_read_again
     from phrasescore.runs.interruption import interruptible
-    from phrasescore.runs.journal import keeps_work
+    from phrasescore.runs.stream import keeps_work
 
     outputs = list(outputs)
     if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
+from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences

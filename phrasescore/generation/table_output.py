@@ -25,7 +25,7 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import (
@@ -35,7 +35,6 @@ from phrasescore.table.block import (
     read_reordering_runs,
     read_source_runs,
 )
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.byte_scanning import BAR
 from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR
 from phrasescore.table.scanning import TARGET_END
@@ -374,11 +373,11 @@ def generate_table(
         check_reordering(reordering[0])
     made: list[ReorderingCounts] = []
 
-    def write_reordering(outputs: JournaledOutputs, _: TableCounts) -> None:
+    def write_reordering(part: Path, _: TableCounts) -> None:
         # write this before the table gets its final name: if the run is killed here, the journal
         # still exists, and the table need not be generated again
         if reordering:
-            made.append(generate_reordering(*reordering, outputs.part_path))
+            made.append(generate_reordering(*reordering, part))
 
     done = stream.write(output, write_reordering)
     return done, made[0] if made else None

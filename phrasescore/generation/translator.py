@@ -35,8 +35,8 @@ from phrasescore.generation.targets import (
 from phrasescore.model.device import choose_device
 from phrasescore.model.model_settings import Direction
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.table.block import TokenSpans
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences

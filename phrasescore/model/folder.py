@@ -4,11 +4,6 @@ A folder holds the weights (``model.safetensors``), the settings (``config.json`
 (``provenance.json``), the learning curve (``curves.jsonl``) and digests (``SHA256SUMS``). Text
 files hold the vocabularies, and the words outside the target vocabulary. Nothing is pickled. Torch
 is imported only to build a network. The decoder reads the weights as numpy arrays.
-
-A process that is killed during saving loses no model. The new folder is written beside the old one,
-with a hidden name. Then the old folder gets a backup name, the new one gets the final name, and the
-model files of the backup are removed. If the process is killed, the next command that saves or
-trains calls :func:`recover`.
 """
 
 from __future__ import annotations
@@ -29,7 +24,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import ModelError, SettingsError, visible
 from phrasescore.model.kinds import build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.runs.final_names import hidden, scratch_folder, write_atomically
+from phrasescore.runs.final_names import scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import JsonObject, read_object, write_json
 from phrasescore.runs.results import RESULT, Count, Number, Record, Seconds
@@ -56,11 +51,6 @@ ALL = (*NEEDED, SOURCE_VOCABULARY, BYTE_PAIRS, CURVES, RESULT, DIGESTS)
 def is_model_folder(folder: Path) -> bool:
     """Tell whether ``save_model`` seems to have written this folder."""
     return (folder / CONFIG).is_file() and (folder / DIGESTS).is_file()
-
-
-def backup_of(folder: Path) -> Path:
-    """Return the backup name of an old model, used while a new model replaces the old one."""
-    return hidden(folder, "replaced")
 
 
 def _damaged(path: Path, problem: str) -> ModelError:
@@ -286,10 +276,6 @@ def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
 
 
 def _no_folder(folder: Path) -> ModelError:
-    if backup_of(folder).is_dir():
-        problem = "training was killed while it replaced this model, which is kept"
-        remedy = f"run the training command again, or rename {backup_of(folder)}"
-        return ModelError(problem, path=folder, remedy=remedy)
     problem, remedy = "no such model folder", "train one: phrasescore train"
     return ModelError(problem, path=folder, remedy=remedy)
 
@@ -360,7 +346,7 @@ def save_model(
     curves: Path | None = None,
     outside: OutsideWords = NO_OUTSIDE_WORDS,
 ) -> None:
-    """Write a model folder atomically, replacing an older one.
+    """Write a model folder atomically.
 
     Args:
         folder: The folder.
@@ -371,12 +357,12 @@ def save_model(
         outside: The words outside the target vocabulary.
 
     Raises:
-        SettingsError: Something other than a model is in the way.
+        SettingsError: There is a file or folder of this name.
     """
     from safetensors import torch as torch_files
 
-    recover(folder)
-    refuse_foreign(folder)
+    if os.path.lexists(folder):
+        raise SettingsError("the name is taken", path=folder, remedy="name another folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with scratch_folder(folder, 0o777) as part:
         weights = {name: value.cpu().contiguous() for name, value in model.state_dict().items()}
@@ -396,26 +382,7 @@ def save_model(
         if curves is not None and curves.exists():
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)
-        if os.path.lexists(folder):
-            folder.rename(backup_of(folder))
         part.rename(folder)
-    recover(folder)
-
-
-def recover(folder: Path) -> None:
-    """Complete or undo a replacement of the model that a killed process left unfinished.
-
-    Args:
-        folder: The folder of the model.
-    """
-    before = backup_of(folder)
-    if before.is_symlink() or not is_model_folder(before) or _foreign_files(before):
-        return
-    if not os.path.lexists(folder):
-        before.rename(folder)
-    elif is_model_folder(folder):
-        with scratch_folder(folder) as scratch:
-            before.rename(scratch / folder.name)
 
 
 def refuse_foreign(folder: Path) -> None:
@@ -424,20 +391,19 @@ def refuse_foreign(folder: Path) -> None:
     Raises:
         SettingsError: Something else has this name, or the model folder contains foreign files.
     """
-    for path in (backup_of(folder), folder):
-        if not os.path.lexists(path):
-            continue
-        if path != folder or path.is_symlink() or not is_model_folder(path):
-            raise SettingsError(
-                "the name is taken, but not by a model", path=path, remedy="name another folder"
-            )
-        if others := _foreign_files(path):
-            raise SettingsError(
-                f"the model folder contains {visible(os.fsencode(others[0]), 80)}, which training "
-                "did not write",
-                path=path,
-                remedy="move it away, or name another folder",
-            )
+    if not os.path.lexists(folder):
+        return
+    if folder.is_symlink() or not is_model_folder(folder):
+        raise SettingsError(
+            "the name is taken, but not by a model", path=folder, remedy="name another folder"
+        )
+    if others := _foreign_files(folder):
+        raise SettingsError(
+            f"the model folder contains {visible(os.fsencode(others[0]), 80)}, which training "
+            "did not write",
+            path=folder,
+            remedy="move it away, or name another folder",
+        )
 
 
 def _foreign_files(folder: Path) -> list[str]:

@@ -1,84 +1,21 @@
-"""The identity of a run: everything that determines its result, such as settings and inputs."""
+"""Identifies the content of files, the versions of the program, and the machine."""
 
 from __future__ import annotations
 
-import json
 import platform
 import shlex
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from phrasescore import __version__
-from phrasescore.errors import ResumeError
 from phrasescore.runs.file_kinds import can_be_read_again, is_work_file, open_regular, refuse_pipe
-from phrasescore.runs.final_names import is_gzip_name, packer
+from phrasescore.runs.final_names import packer
 from phrasescore.runs.processes import usable_cores
 
 _LIBRARIES = ("torch", "numpy", "numba", "sacremoses", "sacrebleu", "safetensors")
 _BLOCK = 1 << 20
-_MAX_SHOWN = 50  # maximum number of characters of a value in a message; digests are longer
-
-
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Describe each setting that differs, with its two values unless they are long.
-
-    Args:
-        before: JSON values by name.
-        now: The current values; a missing value equals ``None``.
-
-    >>> differences({"seed": 1, "sha256 of the table": "0" * 64}, {"seed": 2})
-    ['seed was 1 and is now 2', 'sha256 of the table has changed']
-    """
-    texts = [(name, _text(before, name), _text(now, name)) for name in sorted({*before, *now})]
-    return [
-        f"{name} was {old} and is now {new}"
-        if max(len(old), len(new)) <= _MAX_SHOWN
-        else f"{name} has changed"
-        for name, old, new in texts
-        if old != new
-    ]
-
-
-def _text(values: Mapping[str, Any], name: str) -> str:
-    value = values.get(name)
-    return "not set" if value is None else json.dumps(value, sort_keys=True)
-
-
-def refuse_differences(
-    before: Mapping[str, Any], now: Mapping[str, Any], path: str | Path, remedy: str
-) -> None:
-    """Check that the work at ``path`` was begun with the current settings.
-
-    Raises:
-        ResumeError: Settings differ; the error names each difference.
-    """
-    found = differences(before, now)
-    if found:
-        raise ResumeError(
-            f"the work was begun with other settings: {'; '.join(found)}", path=path, remedy=remedy
-        )
-
-
-def identity_of(
-    inputs: Sequence[str | Path], outputs: Sequence[str | Path], asked: Mapping[str, object]
-) -> dict[str, Any] | None:
-    """Return everything that determines output bytes, or ``None`` if an input is a pipe.
-
-    Args:
-        inputs: The files that are read, for the digests of their content.
-        outputs: The files that are written.
-        asked: Everything else that determines the bytes, as JSON values.
-    """
-    if not all(map(can_be_read_again, inputs)):
-        return None
-    return {
-        "phrasescore": __version__,
-        "inputs": [sha256_of(path) for path in inputs],
-        "gzip": [is_gzip_name(path) for path in outputs],
-        **asked,
-    }
 
 
 def sha256_of(path: str | Path) -> str:

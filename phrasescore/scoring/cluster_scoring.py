@@ -100,7 +100,7 @@ def describe_as_before(
     folders: Sequence[str],
     compute: ComputeSettings,
     factor: int | None,
-    signature: JsonObject,
+    begun: JsonObject,
 ) -> ReadyModels | None:
     """Repeat the choice of device and precision that an interrupted run of the same work made.
 
@@ -109,13 +109,13 @@ def describe_as_before(
         folders: The models.
         compute: The settings of the computation.
         factor: The factor to read.
-        signature: The signature of the interrupted run, from its journal.
+        begun: The settings of the interrupted run, from its journal.
 
     Returns:
         The description; ``None`` if the interrupted run used other models, or a device, precision
         or batch size that ``compute`` excludes.
     """
-    chosen, distinct = signature.get("numerics", {}), dict.fromkeys(folders)
+    chosen, distinct = begun.get("numerics", {}), dict.fromkeys(folders)
     agrees = (
         chosen.keys() == {"batch_size", "device", "precision"}
         and chosen["batch_size"] == compute.batch_size
@@ -127,7 +127,7 @@ def describe_as_before(
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
     ready = describe_on_worker(cluster, folders, kept, factor, precisions=chosen["precision"])
-    if signature["models"] != list(map(list, ready.identities)):
+    if begun["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)
     notes = tuple(f"{name}: {precision} is used, as before" for name, precision in used)

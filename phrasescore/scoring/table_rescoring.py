@@ -15,18 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from phrasescore import __version__
 from phrasescore.errors import ModelError
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
-from phrasescore.runs.identity import sha256_of
-from phrasescore.runs.journal import earlier_signature
 from phrasescore.runs.json_files import JsonObject
+from phrasescore.runs.ledger import differences, entry_of
+from phrasescore.runs.stream import BlockStream, StreamReport, begun_work
 from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
 from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.words.known_words import first_words, known_words, unknown_warning
 
 if TYPE_CHECKING:
@@ -188,7 +186,7 @@ def prepare(
 
         if not accept_unknown:
             _refuse_unknown_words(table, _readable_here(folders), factor)
-        earlier = _earlier_signature(table, output)
+        earlier = _begun_settings(table, output)
         before = earlier and describe_as_before(cluster, folders, compute, factor, earlier)
         if before:
             ready = before
@@ -227,14 +225,12 @@ def _refuse_unknown_words(
             raise ModelError(known.problem, path=folder, remedy=remedy)
 
 
-def _earlier_signature(table: str, output: str) -> dict[str, object] | None:
-    """Return the signature of an interrupted run over the same table, if there was one."""
-    signature = earlier_signature(output)
-    if signature is None or signature.get("phrasescore") != __version__:
+def _begun_settings(table: str, output: str) -> dict[str, Any] | None:
+    """Return the settings of an interrupted run over the same table, if there was one."""
+    begun = begun_work(output)
+    if begun is None or not can_be_read_again(table):
         return None
-    if not can_be_read_again(table):
-        return None
-    return signature if signature.get("inputs") == [sha256_of(table)] else None
+    return None if differences(begun, entry_of(begun.settings, [table])) else begun.settings
 
 
 def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | None]:

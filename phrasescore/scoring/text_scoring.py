@@ -25,10 +25,9 @@ from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.final_names import hidden, open_output, remove
-from phrasescore.runs.journal import JournaledOutputs, keeps_work
+from phrasescore.runs.stream import BlockStream, StreamReport, keeps_work
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.block_stream import BlockStream, StreamReport
 from phrasescore.table.input_files import open_input
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
@@ -293,11 +292,11 @@ def score_texts(
     place = -2 if settings.words and not settings.dual else -1  # index of the ranking column
     kept = [0]
 
-    def write_best(outputs: JournaledOutputs, _: TextCounts) -> None:
-        is_best = _best(outputs.part_path, place, share)
+    def write_best(part: Path, _: TextCounts) -> None:
+        is_best = _best(part, place, share)
         kept[0] = int(is_best.sum())
         with open_output(output) as stream:
-            for line in itertools.compress(_lines(outputs.part_path), is_best):
+            for line in itertools.compress(_lines(part), is_best):
                 stream.write(line)
 
     report = stream.write(scored, write_best)

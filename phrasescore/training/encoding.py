@@ -25,8 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError, counted
-from phrasescore.runs.identity import sha256_of
-from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.json_files import write_json
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans, read_blocks
 from phrasescore.table.phrase_table import SIDES, Side
@@ -39,45 +38,22 @@ from phrasescore.words.token_sequences import from_lists, offsets_of
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, shortlist
 from phrasescore.words.word_table import WordTable
 
-# a pattern for the relative paths of all files in a folder of encoded pairs
-FILES_OF_PAIRS = (
-    r"pairs\.json|byte-pairs\.txt|(source|target)\.((tokens|offsets|digests)\.npy|(vocabulary|outside)\.txt)"
-    r"|scratch(/((source|target|pair)\.(numbers|lengths|digests|first|pieces|pieces_of_lines)"
-    r"|dealt\.(digests|order|first)))?"
-)
 # ids below this number fit into two bytes
 _SMALL_VOCABULARY = 1 << 16
 
 Mask = NDArray[np.bool_] | DiskArray
 
 
-def _encode_once(
-    folder: Path,
-    write: Callable[[Path], dict[str, object]],
-    form: int,
-    paths: Sequence[str | Path],
-    settings: PairSettings,
-    **more: object,
-) -> EncodedPairs:
+def _encode_once(folder: Path, write: Callable[[Path], dict[str, object]]) -> EncodedPairs:
     """Encode the input into a folder, unless an earlier run has done so.
 
     Args:
-        folder: Output folder; created if it does not exist.
-        write: Takes a scratch folder, writes the arrays, and returns further entries of the
-            manifest.
-        form: Version of the format of the arrays.
-        paths: The input.
-        settings: Settings of the encoding.
-        more: Further JSON values on which the arrays depend.
+        folder: Output folder; created if it does not exist. The work folder around it belongs to
+            one input and one set of options.
+        write: Takes a scratch folder, writes the arrays, and returns the manifest.
     """
-    identity: dict[str, object] = {
-        "format": form,
-        "sha256": list(map(sha256_of, paths)),
-        "settings": dataclasses.asdict(settings),
-        **more,
-    }
-    with contextlib.suppress(OSError, ValueError, InputError):
-        if identity.items() <= read_object(folder / MANIFEST).items():
+    if (folder / MANIFEST).exists():
+        with contextlib.suppress(InputError):  # a damaged folder is made again
             return load_pairs(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, BYTE_PAIRS):
@@ -86,11 +62,11 @@ def _encode_once(
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
     try:
-        report = write(scratch)
+        manifest = write(scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     # written last: a folder without a manifest is incomplete
-    write_json(folder / MANIFEST, {**identity, **report})
+    write_json(folder / MANIFEST, manifest)
     return load_pairs(folder)
 
 
@@ -224,8 +200,6 @@ def stream_sides(
     return streamed
 
 
-# versions of the files; raise them when the meaning of the files changes
-_TABLE_FORMAT, _TEXT_FORMAT = 4, 3
 Paths = tuple[Path, ...]
 
 
@@ -258,7 +232,7 @@ def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -
         summary = f"{lines:,} lines, {pairs:,} distinct pairs"
         return {"summary": summary, "set_aside": 0, **report}
 
-    return _encode_once(folder, write, _TABLE_FORMAT, [path], settings)
+    return _encode_once(folder, write)
 
 
 def encode_texts(
@@ -314,8 +288,7 @@ def encode_texts(
             **report,
         }
 
-    files = *paths, *held_out
-    return _encode_once(folder, write, _TEXT_FORMAT, files, settings, max_length=max_length)
+    return _encode_once(folder, write)
 
 
 def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:

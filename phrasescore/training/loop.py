@@ -16,13 +16,7 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import StopRequest
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
-from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
-from phrasescore.training.optimization.processes import Processes
-from phrasescore.training.optimization.updates import Updates
-from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import hidden_for, passes_of, recipe_of
-from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.work_folder import (
+from phrasescore.training.checkpoint import (
     BEST,
     LATEST,
     TrainingState,
@@ -31,6 +25,12 @@ from phrasescore.training.work_folder import (
     load_checkpoint,
     save_checkpoint,
 )
+from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
+from phrasescore.training.optimization.processes import Processes
+from phrasescore.training.optimization.updates import Updates
+from phrasescore.training.pairs import EncodedPairs, Split
+from phrasescore.training.recipes import hidden_for, passes_of, recipe_of
+from phrasescore.training.settings import TrainingSettings
 
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.model_settings import Direction
+from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.json_files import read_object
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE
 from phrasescore.words import SHORTLIST_WORDS
@@ -112,14 +113,12 @@ class EncodedPairs:
         source: The source side; it has no words if the input is a text alone.
         target: The target side.
         summary: A summary of the input, for the user.
-        digests: The SHA-256 of each file.
         set_aside: Number of pairs from held-out texts; these are the last pairs.
     """
 
     source: PhraseSide
     target: PhraseSide
     summary: str
-    digests: tuple[str, ...]
     set_aside: int = 0
 
     def __len__(self) -> int:
@@ -165,7 +164,7 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
             raise ValueError("its sides have different numbers of pairs")
         if not 0 <= manifest.set_aside < len(target.digests):
             raise ValueError("more pairs are set aside than exist")
-        return EncodedPairs(source, target, manifest.summary, manifest.sha256, manifest.set_aside)
+        return EncodedPairs(source, target, manifest.summary, manifest.set_aside)
     except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
         raise InputError(
             f"the encoded pairs are incomplete ({error})",
@@ -176,10 +175,9 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
 
 @dataclass(frozen=True)
 class _Manifest:
-    """The part of the manifest that training reads; the rest identifies the input."""
+    """The content of the manifest."""
 
     summary: str
-    sha256: tuple[str, ...]
     set_aside: int
     target: Coverage
     source: Coverage | None = None  # None if the input is a text alone
@@ -208,6 +206,7 @@ def _load_side(folder: Path, side: str, coverage: Coverage) -> PhraseSide:
 
 def _mapped(path: Path, *kinds: type[np.integer]) -> NDArray[Any]:
     """Memory-map a one-dimensional array of integers."""
+    open_regular(path).close()  # np.load would wait for the writer of a pipe
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     # np.load returns another type for an archive of arrays
     if not isinstance(array, np.memmap) or array.ndim != 1 or array.dtype not in kinds:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+import os
+from collections.abc import Iterator, Sequence
 from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
@@ -15,19 +16,33 @@ from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import (
     CURVES,
+    PROVENANCE,
+    TrainingRecord,
     is_model_folder,
-    recover,
     refuse_foreign,
     save_model,
 )
 from phrasescore.model.kinds import build
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import only_regular_files
-from phrasescore.runs.final_names import remove_parts
-from phrasescore.runs.identity import provenance, sha256_of
+from phrasescore.runs.final_names import refuse_link, remove, remove_parts
+from phrasescore.runs.identity import provenance
 from phrasescore.runs.interruption import interruptible
+from phrasescore.runs.json_files import read_object
+from phrasescore.runs.ledger import (
+    RECORD,
+    Entry,
+    begin,
+    check_owner,
+    entry_of,
+    read_entry,
+    refuse_another,
+    remove_work,
+)
 from phrasescore.runs.lock import held
+from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
+from phrasescore.training.checkpoint import BEST, LATEST
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
     HeldOutFigure,
@@ -40,16 +55,10 @@ from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
 from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.work_folder import (
-    LATEST,
-    PAIRS,
-    SETTINGS,
-    asks_for_more,
-    known_settings,
-    prepare_work,
-    remove_work,
-)
 
+_PAIRS = "pairs"
+_FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder
+_LIMITS = ("max_epochs", "max_seconds")  # limits of training, which may grow
 # Dropout shifts ln Z of a self-normalised model. After training, the mean of ln Z is therefore
 # measured on about this many sentences and subtracted.
 _SENTENCES_TO_CENTRE = 1000
@@ -99,8 +108,11 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
     with held(model), only_regular_files(work):
         for path in (model, work):
             remove_parts(path)
-        recover(model)
-        is_new = known_settings(work) is None
+        refuse_link(work)
+        check_owner(work)
+        is_new = read_entry(work / RECORD) is None
+        if os.path.lexists(work / _FINISHED):  # a run was killed when it had finished
+            _give_name(model, work)
         try:
             yield
         except (InputError, SettingsError):
@@ -109,14 +121,27 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
             raise
 
 
+def _give_name(model: Path, work: Path) -> None:
+    """Give the finished model in a work folder its name; after a kill, the next run goes on.
+
+    An older model of this name is kept in the work folder until the new model has the name.
+    """
+    for folder in (model, work / _FINISHED):
+        refuse_foreign(folder)
+    if os.path.lexists(model):
+        remove(work / _REPLACED)
+        model.rename(work / _REPLACED)
+    (work / _FINISHED).rename(model)
+    remove_work(work)
+
+
 def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
     work, say = settings.work_folder, processes.say
     precision = _precision(settings, device)
-    asked: dict[str, Any] = {}
+    asked, pairs = Entry({}), None
     earlier = _Earlier.NOTHING
     if processes.leads:
-        digest = " ".join(sha256_of(path) for path in settings.files)
-        asked = settings.asked(precision, digest)
+        asked = entry_of(settings.recorded(precision), settings.files)
         earlier = _earlier_model(settings, asked)
         if earlier is _Earlier.TRAINED:
             say(
@@ -124,12 +149,12 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
                 "--max-time or --max-epochs trains it further"
             )
         else:
-            _encode(settings, asked)
+            pairs = _encode(settings, asked)
     # the other processes wait here until the leading process has encoded the pairs
     earlier = _Earlier(int(processes.agree(earlier)))
     if earlier is _Earlier.TRAINED:
         return
-    pairs = load_pairs(work / PAIRS).in_direction(settings.direction or "source-target")
+    pairs = (pairs or load_pairs(work / _PAIRS)).in_direction(settings.direction or "source-target")
     for line in pairs.described():
         say(line)
     if device.type == "cpu" and settings.precision == "auto" and _is_small(settings, len(pairs)):
@@ -181,44 +206,66 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
     return settings.learns_from == "phrases" and rows * hidden < _MIN_FOR_BF16
 
 
-def _earlier_model(settings: TrainingSettings, asked: dict[str, Any]) -> _Earlier:
+def _earlier_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     """Tell whether to extend or keep an earlier run's model; refuse a folder that is no model."""
     model, work = settings.model, settings.work_folder
     found = _Earlier.NOTHING
-    # `auto` may choose another precision on another machine
-    any_precision = settings.precision == "auto"
     if settings.overwrite:
         remove_work(work)
-    elif not (work / SETTINGS).exists():
-        if is_model_folder(model):
-            found = _Earlier.EXTENDABLE
-            if not asks_for_more(model, asked, any_precision=any_precision):
-                remove_work(work)
-                return _Earlier.TRAINED
     elif not (work / LATEST).exists() and is_model_folder(model):
-        # a run was killed before its first checkpoint: it was extending this model or replacing it
-        with contextlib.suppress(ResumeError, SettingsError):
-            if asks_for_more(model, asked, any_precision=any_precision):
-                found = _Earlier.EXTENDABLE
-    refuse_foreign(model)
+        try:
+            found = _finished_model(settings, asked)
+        except (ResumeError, SettingsError):
+            # otherwise a run that replaces the model was killed before its first checkpoint
+            if not (work / RECORD).exists():
+                raise
+    if found is _Earlier.TRAINED:
+        remove_work(work)
+    else:
+        refuse_foreign(model)
     return found
 
 
-def _encode(settings: TrainingSettings, asked: dict[str, Any]) -> None:
+def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
+    """Tell whether a finished model is what is asked for, or has lower limits.
+
+    Raises:
+        ResumeError: The model has other settings or another input.
+        SettingsError: The model's settings are unknown.
+    """
+    try:
+        record = read_object(settings.model / PROVENANCE)
+        known = Entry(dict(record["settings"]), list(record["input_digests"]), finished=True)
+    except (OSError, ValueError, LookupError, TypeError):
+        raise SettingsError(
+            "this folder holds a model, but not the options and input that it was trained with",
+            path=settings.model,
+            remedy="give --overwrite to replace it",
+        ) from None
+    if settings.precision == "auto":  # which may choose another precision on another machine
+        known.settings["precision"] = asked.settings["precision"]
+    remedy = (
+        "give --overwrite to replace it; larger limits (--max-time, --max-epochs) train it further"
+    )
+    refuse_another(known, asked, settings.model, remedy, settings.files, _LIMITS)
+    limits = ((known.settings.get(name), asked.settings.get(name)) for name in _LIMITS)
+    return _Earlier.EXTENDABLE if any(a != b for a, b in limits) else _Earlier.TRAINED
+
+
+def _encode(settings: TrainingSettings, asked: Entry) -> EncodedPairs:
     """Prepare the work folder; encode the input into it, unless an earlier run has done so."""
-    work, folder = settings.work_folder, settings.work_folder / PAIRS
-    prepare_work(work, asked)
+    work, folder = settings.work_folder, settings.work_folder / _PAIRS
+    remedy = "give the same options and input as before, or start again with --overwrite"
+    begin(work, asked, settings.files, remedy)
+    if not (work / LATEST).exists():
+        for leftover in (BEST, CURVES):
+            (work / leftover).unlink(missing_ok=True)
+    TrainingRecord().write(work / RESULT)
     encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)
     if settings.learns_from == "phrases":
-        encode_table(settings.inputs[0], folder, encoding)
-    else:
-        encode_texts(
-            settings.inputs,
-            folder,
-            encoding,
-            max_length=settings.length_limit,
-            held_out=settings.held_out_text,
-        )
+        return encode_table(settings.inputs[0], folder, encoding)
+    limit, held_out = settings.length_limit, settings.held_out_text
+    return encode_texts(settings.inputs, folder, encoding, max_length=limit, held_out=held_out)
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:
@@ -234,7 +281,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
     return model
 
 
-def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
+def _finish(trainer: Trainer, asked: Entry) -> None:
     """Report how well the trained model predicts held-out pairs, and write the model's folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
     say = trainer.processes.say
@@ -265,8 +312,9 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
     )
     if settings.max_epochs != 0:
         _warn(trainer, held_out)
-    record = provenance(settings=asked)
-    record["inputs"] = dict(zip(map(str, settings.files), pairs.digests, strict=True))
+    record = provenance(settings=asked.settings)
+    record["inputs"] = dict(zip(map(str, settings.files), asked.inputs, strict=True))
+    record["input_digests"] = asked.inputs  # in their order, whatever the files are called
     record["held_out"] = figures
     record["training"] = {
         "precision": settings.precision,
@@ -279,9 +327,10 @@ def _finish(trainer: Trainer, asked: Mapping[str, Any]) -> None:
         **({"continued_after_updates": state.begun} if state.begun else {}),
     }
     vocabularies = pairs.source.vocabulary, pairs.target.vocabulary
-    curves, outside = settings.work_folder / CURVES, pairs.target.outside
-    save_model(settings.model, model, vocabularies, record, curves=curves, outside=outside)
-    remove_work(settings.work_folder)
+    work, outside = settings.work_folder, pairs.target.outside
+    finished, curves = work / _FINISHED, work / CURVES
+    save_model(finished, model, vocabularies, record, curves=curves, outside=outside)
+    _give_name(settings.model, work)
     say(f"wrote {settings.model}/")
 
 

@@ -26,7 +26,6 @@ from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 T = TypeVar("T")
 RecipeName = Literal["fast", "paper"]
 
-INPUT = "sha256 of the input"  # a key of the result of `TrainingSettings.asked`
 DEFAULT_EPOCHS = 10
 MAX_LENGTH = 50  # maximum words of a training sentence; the larger of the paper's two limits
 HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
@@ -252,8 +251,8 @@ class TrainingSettings:
             label_smoothing=_given(self.label_smoothing, usual.label_smoothing),
         )
 
-    def asked(self, precision: str, input_digest: str) -> JsonObject:
-        """Return everything that the weights depend on, as JSON values."""
+    def recorded(self, precision: str) -> JsonObject:
+        """Return everything that the weights depend on, except the input, as JSON values."""
         settings, kind = self.in_force(), self.model_kind
         names = ["kind", "recipe", "source_words", "target_words", "batch_size", "learning_rate"]
         names += ["seed", "max_epochs", "patience", "evaluations"]
@@ -270,7 +269,6 @@ class TrainingSettings:
             "max_seconds": self.max_time,
             "held_out": list(self.held_out_of(0)),
             "precision": precision,
-            INPUT: input_digest,
         }
 
     def model_settings(self, source_vocabulary: int, target_vocabulary: int) -> ModelSettings:

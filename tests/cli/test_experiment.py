@@ -196,7 +196,10 @@ def test_the_folder_of_another_command_is_refused(
             path.write_text('{"kind": "tune"}\n')
         done = phrasescore("experiment", experiment.name, "-o", "results")
         assert done.returncode == 6
-        assert f"the folder is not empty ({names[0]}), and its result.json" in done.stderr.decode()
+        assert (
+            f"the folder is not empty ({names[0]}) and has no record of an exper"
+            in done.stderr.decode()
+        )
         for path in paths:
             assert path.read_text() == '{"kind": "tune"}\n'
             path.unlink()

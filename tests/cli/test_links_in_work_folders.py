@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Phrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support import fake_moses
 from tests.support.toy_system import TOY_WEIGHTS, ToySystem, toy_list, write_toy_system
 
 _MINE = b"mine\n"
-_ROUND = ("nbest.gz", "decoder.log", "optimized.json")
+_ROUND = ("nbest.gz", "decoder.log")
 
 
 @pytest.fixture
@@ -152,12 +152,15 @@ def test_the_folder_of_a_build(
     assert is_unharmed(victim)
 
 
-def test_the_curve_of_a_training(phrasescore: Phrasescore, victim: Path, tmp_path: Path) -> None:
+def test_the_pairs_of_a_training(
+    phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, victim: Path, tmp_path: Path
+) -> None:
     """A hard link in the place of encoded pairs is refused."""
     (tmp_path / "table").write_text("a ||| b ||| 0.5\n" * 2 + "c ||| d ||| 0.5\n" * 2)
     small = ["--hidden", "4", "--embedding", "4", "--rank", "4", "--max-epochs", "1"]
     call = ["train", "table", "model", *small, "--held-out-sources", "1", "--held-out-pairs", "1"]
-    (tmp_path / "model.training" / "pairs").mkdir(parents=True)
+    start_phrasescore(tmp_path, *call, named="run.json").wait()
+    (tmp_path / "model.training" / "pairs").mkdir()
     os.link(victim / "notes", tmp_path / "model.training" / "pairs" / "source.tokens.npy")
     assert_refused(phrasescore(*call), "model.training/pairs/source.tokens.npy")
     assert is_unharmed(victim)

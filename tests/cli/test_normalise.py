@@ -169,7 +169,7 @@ def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:
     done = phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source")
     assert (done.returncode, b"the training could replace this input" in done.stderr) == (2, True)
     done = train(phrasescore)
-    assert (done.returncode, b"the folder is not empty" in done.stderr) == (2, True)
+    assert (done.returncode, b"the folder is not empty" in done.stderr) == (6, True)
     assert [path.name for path in (tmp_path / "n").iterdir()] == ["dev.source"]
     assert (tmp_path / "n" / "dev.source").read_bytes() == DEV.read_bytes()
 

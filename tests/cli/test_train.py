@@ -101,6 +101,7 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     assert set(record["inputs"]) == {"train.en", "train.fr.gz", "dev.en", "dev.fr.gz"}
     assert record["held_out"]["held_out_sources"]["pairs"] == 100
     assert record["held_out"]["held_out_sources"]["nll"] < 3
+    assert b"is trained already" in phrasescore("train", *texts, *options).stderr
     (tmp_path / "train.en").write_bytes(b"e1\n")
     done = phrasescore("train", *texts, *options, "--overwrite")
     assert done.returncode == 3
@@ -210,7 +211,7 @@ def test_an_interrupted_run_is_not_continued_as_another(
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
     other = phrasescore("train", longer, *base)
     assert other.returncode == 6
-    assert b"sha256 of the input has changed" in other.stderr
+    assert f"{longer} has changed".encode() in other.stderr
     anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
     assert anew.returncode == 0, anew.stderr.decode()
     assert b"resuming after" not in anew.stderr
@@ -345,6 +346,34 @@ def test_evaluations_leave_most_of_the_time_to_training(
         rb"at this speed, ([0-9.]+) passes over the pairs in the time", done.stderr
     )
     assert float(foretold) == pytest.approx(record["training"]["passes"], rel=0.9)
+
+
+@pytest.mark.parametrize("named", ["replaced", "model"])
+def test_killed_while_it_replaces_a_model(
+    phrasescore: Phrasescore,
+    start_phrasescore: StartPhrasescore,
+    table: Path,
+    tmp_path: Path,
+    named: str,
+) -> None:
+    """A kill between the renames loses no model; the next call gives the new one its name."""
+    command = ["train", table, "model", *QUICK, "--max-epochs", "0"]
+    assert phrasescore(*command).returncode == 0
+    (tmp_path / "model").rename(tmp_path / "old")
+    assert phrasescore(*command[:-1], "1").returncode == 0
+    (tmp_path / "model").rename(tmp_path / "new")
+    old, new = (sha256_of(tmp_path / name / "model.safetensors") for name in ("old", "new"))
+    (tmp_path / "old").rename(tmp_path / "model")
+    ended = start_phrasescore(tmp_path, *command[:-1], "1", named=named).wait()
+    assert ended.status == -signal.SIGKILL, ended.errors.decode()
+    places = tmp_path / "model", tmp_path / "model.training" / "replaced"
+    kept = [place for place in places if place.exists()]
+    assert old in [sha256_of(place / "model.safetensors") for place in kept]
+    again = phrasescore(*command[:-1], "1")
+    assert again.returncode == 0, again.stderr.decode()
+    assert b"is trained already" in again.stderr
+    assert sha256_of(tmp_path / "model" / "model.safetensors") == new
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "new"]
 
 
 def test_a_finished_model_is_trained_further(

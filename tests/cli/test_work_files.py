@@ -32,8 +32,8 @@ FILES = [
     ("tune", "run.json", 6),
     ("tune", ".lock", 2),
     ("tune", "round01/nbest.gz", 3),
-    ("tune", "round01/weights.json", 3),
-    ("tune", "round01/optimized.json", 6),
+    ("tune", "steps/decode.1.json", 6),
+    ("tune", "steps/optimize.1.json", 6),
     ("tune", "filtered/moses.ini", 3),
     ("tune", "weights.json", 0),
     ("build", "result.json", 0),
@@ -47,8 +47,8 @@ FILES = [
     ("experiment", "steps/filter.json", 6),
     ("experiment", "systems/baseline/seed1.dev.txt", 3),
     ("train", "checkpoint.pt", 6),
-    ("train", "settings.json", 6),
-    ("train", "pairs/target.tokens.npy", 6),
+    ("train", "run.json", 6),
+    ("train", "pairs/target.tokens.npy", 2),
 ]
 MAKE: dict[str, Callable[[Path], object]] = {
     "pipe": os.mkfifo,

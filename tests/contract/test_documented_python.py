@@ -42,6 +42,28 @@ def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
     assert done.stdout
 
 
+def test_the_long_command_of_the_guide_works(tmp_path: Path) -> None:
+    """The command that the guide adds writes its table and keeps no work file."""
+    guide = (PROJECT / "docs" / "carry-on.md").read_text("utf-8")
+    block = re.search(r"^```py\n(.*?)^```$", guide, re.M | re.S)
+    assert block is not None
+    (tmp_path / "shorten.py").write_text(block[1], "utf-8")
+    (tmp_path / "table").write_bytes(b"a b ||| c ||| 1\na ||| b ||| 1\n")
+    done = subprocess.run(
+        [
+            *(sys.executable, "-c", "from shorten import shorten as run; run()"),
+            *("table", "-o", "out", "--words", "1"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    assert (tmp_path / "out").read_bytes() == b"a ||| b ||| 1\n"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
+
+
 def test_there_is_some() -> None:
     """The documents contain Python blocks; otherwise nothing above is checked."""
     assert _BLOCKS

@@ -14,7 +14,7 @@ class Call:
         arguments: The words of the call.
         kept: A pattern of files in ``out`` that contain finished work; empty if a repeated call
             starts from scratch.
-        says: Part of the message of a call that continues such work.
+        says: A pattern of the message of a call that continues such work.
         stays: Patterns of files in ``out`` that are not made again once they have their names.
         costly: Whether the call is tried less often, because its steps are separate processes.
     """
@@ -28,7 +28,7 @@ class Call:
     @property
     def name(self) -> str:
         """The name of the command."""
-        special = [word for word in self.arguments if word in ("--table", "--aligner", "--seeds")]
+        special = [word for word in self.arguments if word in ("--table", "--lm-order", "--seeds")]
         return " ".join([self.arguments[0], *special])
 
 
@@ -42,7 +42,7 @@ CALLS: tuple[Call, ...] = (
     _call(
         "train in/short-table out/model --hidden 16 --embedding 16 --threads 1 --max-epochs 1 "
         "--evaluations 4 --checkpoint-every 0.3s",
-        *("model.training/checkpoint.pt", "resuming after"),
+        *("model.training/checkpoint.pt", "resuming after|is trained already"),
     ),
     _call(
         "score in/phrase-table --model in/model -o out/table.gz --threads 1",
@@ -88,12 +88,12 @@ CALLS: tuple[Call, ...] = (
     _call(
         "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
         "embedded --rounds 2 --nbest-size 20 --restarts 3 --threads 1",
-        stays=("tuned/round*/nbest.gz", "tuned/round*/optimized.json"),
+        stays=("tuned/round*/nbest.gz", "tuned/steps/optimize.*.json"),
     ),
     _call(
         "tune in/moses.ini --source in/dev.src --reference in/dev.trg -o out/tuned --decoder "
         "embedded --rounds 1 --nbest-size 20 --restarts 1 --threads 1 --seeds 2",
-        stays=("tuned/seed*/round*/nbest.gz", "tuned/seed*/round*/optimized.json"),
+        stays=("tuned/**/nbest.gz", "tuned/steps/*optimize.*.json"),
     ),
     _call(
         "experiment in/experiment.toml -o out/results --decoder embedded",

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -245,7 +246,7 @@ def repeated(ground: Ground, call: Call) -> list[str]:
     if done.status != 0:
         return [f"the repetition ended with status {done.status}: {said[-600:]}"]
     faults = ground.unlike(call)
-    if has_work and call.says not in said:
+    if has_work and not re.search(call.says, said):
         faults.append(f"finished work was not used: {said[:400]}")
     if any(path.stat().st_mtime_ns != time for path, time in finished.items()):
         faults.append("what was finished was made again")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -69,7 +68,6 @@ def tune(options: TuneOptions) -> None:
     rounds. The same command continues a run that was stopped.
     """
     from tuning.loop.outer_loop import tune as run
-    from tuning.loop.work_folder import read_json
 
     if options.moses is not None and options.decoder != "moses":
         raise SettingsError(
@@ -83,7 +81,8 @@ def tune(options: TuneOptions) -> None:
     with interruptible(options.output):
         report = run(settings, options.output, lambda text: click.echo(text, err=True))
     _show(report, settings)
-    options.show(read_json(Path(options.output) / "weights.json"))
+    if report.record is not None:
+        options.show(report.record.to_json())
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:

@@ -39,7 +39,7 @@ from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.steps import Step
+from phrasescore.runs.ledger import Step
 from tuning.experiment.experiment_settings import (
     SEED,
     TRAINING_DATA,

@@ -24,10 +24,10 @@ from numpy.typing import NDArray
 
 from moses_integration.bleu import ORDERS, References, bleu_of_sums, statistics_rows
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
-from phrasescore.runs.identity import differences, machine, provenance
+from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
+from phrasescore.runs.ledger import Entry, Ledger, differences, read_entry
 from phrasescore.runs.results import Record, parse_record
-from phrasescore.runs.steps import Steps
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, ExperimentSystem, ExperimentText
 from tuning.experiment.plan import Plan, Run
@@ -128,8 +128,8 @@ class KeptRow:
     inputs: dict[str, str]
     runs: tuple[SystemRun, ...] = ()
 
-    def differences(self, old: KeptRow, seeds: Set[int | None]) -> Iterator[str]:
-        """Yield the reasons why the runs of an older row are not valid for this row.
+    def differences(self, old: KeptRow, seeds: Set[int | None]) -> list[str]:
+        """Return the reasons why the runs of an older row are not valid for this row.
 
         Args:
             old: The older row.
@@ -137,10 +137,12 @@ class KeptRow:
                 models of that seed are not compared.
         """
         endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
-        yield from differences(*(dict(_flat(row.described)) for row in (old, self)))
-        for name, digest in self.inputs.items():
-            if old.inputs.get(name) != digest and not name.endswith(endings):
-                yield f"{name} had different content"
+        names = [name for name in self.inputs if not name.endswith(endings)]
+        before, now = (
+            Entry(dict(_flat(row.described)), [row.inputs.get(name, "") for name in names])
+            for row in (old, self)
+        )
+        return differences(before, now, names)
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
@@ -222,7 +224,7 @@ class ResultsKeeper:
 
     Args:
         plan: The plan of the experiment.
-        stamps: The stamps of its steps.
+        ledger: The ledger of its steps.
         given: Files of results from other folders, whose rows are used here.
 
     Raises:
@@ -230,15 +232,15 @@ class ResultsKeeper:
         SettingsError: A row of a given file has other settings or inputs than in this experiment.
     """
 
-    def __init__(self, plan: Plan, stamps: Steps, given: Iterable[str | Path] = ()) -> None:
-        self._plan, self._stamps = plan, stamps
+    def __init__(self, plan: Plan, ledger: Ledger, given: Iterable[str | Path] = ()) -> None:
+        self._plan, self._ledger = plan, ledger
         self._finished: dict[str, SystemRun] = {}  # a cache, so that each run is read only once
         self._references = {
             text.name: References.read([plan.data(text.reference)]) for text in plan.texts
         }
         self._systems = [system for system in plan.settings.systems if system.may_be_run]
         self._rows = {
-            system.name: KeptRow(_described(plan, system), _inputs(plan, system, stamps))
+            system.name: KeptRow(_described(plan, system), _inputs(plan, system, ledger))
             for system in self._systems
         }
         texts = {text.name: self._text(text) for text in plan.texts}
@@ -314,13 +316,13 @@ class ResultsKeeper:
     def _valid_runs(self, system: ExperimentSystem) -> dict[int | None, SystemRun]:
         """Return the old runs of a row by seed; none if the row has changed since."""
         old, seeds = self._old.rows.get(system.name), set(self._plan.settings.runs(system))
-        if old is None or any(self._rows[system.name].differences(old, seeds)):
+        if old is None or self._rows[system.name].differences(old, seeds):
             return {}
         return {run.seed: run for run in old.runs}
 
     def _text(self, text: ExperimentText) -> KeptText:
         paths = [self._plan.data(text.source), self._plan.data(text.reference)]
-        source, reference = self._stamps.digests(paths)
+        source, reference = self._ledger.digests(paths)
         return KeptText(source, reference, _written(self._references[text.name].lengths[:, 0]))
 
     def _run(self, run: Run, before: SystemRun | None) -> SystemRun:
@@ -332,8 +334,9 @@ class ResultsKeeper:
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
-        stamps = {step.name: self._stamps.read(step.name) for step in run.steps()}
-        seconds = {name: each.seconds for name, each in stamps.items() if each and each.finished}
+        names = [step.name for step in run.steps()]
+        entries = {name: read_entry(self._ledger.path(name)) for name in names}
+        seconds = {name: each.seconds for name, each in entries.items() if each and each.finished}
         made = self._provenance
         if before is not None and before.provenance and before.texts == texts:
             made = before.provenance
@@ -372,7 +375,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     return described
 
 
-def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, str]:
+def _inputs(plan: Plan, system: ExperimentSystem, ledger: Ledger) -> dict[str, str]:
     """Return the digests of a row's input files, except for the texts."""
     models = {
         plan.model_folder(name, seed): f"the model {name}{_of_seed(seed) if model.per_seed else ''}"
@@ -386,7 +389,7 @@ def _inputs(plan: Plan, system: ExperimentSystem, stamps: Steps) -> dict[str, st
             inside = path.is_relative_to(plan.settings.folder)
             name = path.relative_to(plan.settings.folder) if inside else path
             found[models.get(path, str(name))] = path
-    return dict(zip(found, stamps.digests(list(found.values())), strict=True))
+    return dict(zip(found, ledger.digests(list(found.values())), strict=True))
 
 
 def _of_seed(seed: int | None) -> str:

@@ -9,14 +9,15 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from pathlib import Path
 
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
+from phrasescore.runs.ledger import FunctionStep, Ledger, Step
 from phrasescore.runs.processes import phrasescore_command
-from phrasescore.runs.steps import Steps
 from tuning.experiment.plan import PROGRAM, CommandStep
 
 _LAST_LINES = 8
@@ -81,7 +82,7 @@ class Runner:
 
     Attributes:
         done: The names of the steps done in this call or earlier.
-        stamps: The stamps of the steps.
+        ledger: The ledger of the steps.
     """
 
     def __init__(
@@ -95,7 +96,7 @@ class Runner:
         self._results, self._folder, self._jobs = results, folder, jobs
         self._say, self._after = say, after
         self.done: set[str] = set()
-        self.stamps = Steps(results / "steps")
+        self.ledger = Ledger(results / "steps")
         self._running: set[str] = set()
         self._stops = 0
 
@@ -135,18 +136,21 @@ class Runner:
     def _do(self, step: CommandStep) -> bool:
         """Run a step unless it is done; return whether it ran."""
         # a command gives its outputs their final names only when the outputs are complete
-        return self.stamps.do(step, lambda: self._timed(step), self._say, outputs_are_whole=True)
+        work: FunctionStep = Step(**vars(step) | {"work": partial(self._run, step)})
+        outcome = self.ledger.do(work, self._say, outputs_are_whole=True)
+        if not outcome.resumed:
+            self._say(f"{step.name}: done in {outcome.seconds:,.0f} s")
+        return not outcome.resumed
 
-    def _timed(self, step: CommandStep) -> dict[str, float]:
-        """Run a step's command; return its seconds."""
+    def _run(self, step: CommandStep) -> dict[str, object]:
+        """Run a step's command, which has no counts."""
         self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
         for path in step.outputs:
             if path.exists() and not (path.is_file() or path.is_dir()):
                 path.unlink()  # writing to a named pipe would block until something reads it
-        log = self.stamps.folder / f"{step.name}.log"
+        log = self.ledger.folder / f"{step.name}.log"
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
-        begun = time.monotonic()
         self._running.add(step.name)
         try:
             if self._stops:
@@ -164,9 +168,7 @@ class Runner:
                 part.unlink()
         if status or not all(path.exists() for path in step.outputs):
             raise self._failure(step, status, log)
-        seconds = round(time.monotonic() - begun, 1)
-        self._say(f"{step.name}: done in {seconds:,.0f} s")
-        return {"seconds": seconds}
+        return {}
 
     def _failure(self, step: CommandStep, status: int, log: Path) -> PhrasescoreError:
         if self._stops:

@@ -20,9 +20,10 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
-from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError, visible
-from phrasescore.runs.final_names import whole_name, write_atomically
-from phrasescore.runs.lock import LOCK, held
+from phrasescore.errors import InputError, PhrasescoreError, SettingsError
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.ledger import refuse_files
+from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, has_record
 from tuning.experiment.experiment_settings import ExperimentSettings, kind_problems
 from tuning.experiment.plan import PROGRAM, CommandStep, Plan
@@ -126,20 +127,9 @@ def _begin(plan: Plan) -> None:
     Raises:
         ResumeError: The folder has files, and no experiment wrote them.
     """
-    folder = plan.results
-    if has_record(folder, ExperimentRecord):
-        return
-    # a kill right after the start leaves a lock file or a part of the record
-    names = sorted(path.name for path in folder.iterdir())
-    others = [name for name in names if not (name.startswith(LOCK) or whole_name(name))]
-    if others:
-        raise ResumeError(
-            f"the folder is not empty ({visible(os.fsencode(others[0]), 80)}), and its {RESULT} is "
-            "not that of an experiment",
-            path=folder,
-            remedy="name a new folder",
-        )
-    experiment_record(plan, {}, {}).write(folder / RESULT)
+    if not has_record(plan.results, ExperimentRecord):
+        refuse_files(plan.results, "record of an experiment")
+        experiment_record(plan, {}, {}).write(plan.results / RESULT)
 
 
 def run_experiment(
@@ -187,7 +177,7 @@ def run_experiment(
                 write()
 
         runner = Runner(folder, settings.folder, jobs, say, after)
-        keeper = ResultsKeeper(plan, runner.stamps, rows)
+        keeper = ResultsKeeper(plan, runner.ledger, rows)
         write()
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were already done")

@@ -75,7 +75,7 @@ def read_source(path: str | Path) -> list[bytes]:
 
 
 def prepare(
-    settings: TuningSettings, ini: MosesIni, folder: Path
+    settings: TuningSettings, ini: MosesIni, lines: Sequence[bytes], folder: Path
 ) -> tuple[NBestDecoder, list[FilteredTable]]:
     """Make a decoder for one system and one text.
 
@@ -83,6 +83,7 @@ def prepare(
         settings: The decoder and the text to translate.
         ini: The system with the search settings; relative paths in it start at the current
             directory.
+        lines: The text to translate.
         folder: Receives the text and the filtered system, unless it already has them.
 
     Returns:
@@ -91,7 +92,6 @@ def prepare(
     Raises:
         PhrasescoreError: Moses was not found, or the system or the text cannot be used.
     """
-    lines = read_source(settings.source)
     binary = None
     if settings.decoder == "moses":
         refuse_in_moses(ini)
@@ -101,9 +101,9 @@ def prepare(
     sentences: list[tuple[bytes, ...]] = []
     if binary is None:
         # imported here because runs with real Moses do not need the embedded decoder
-        from moses_integration.decoder.loading.source_phrases import read_sentences
+        from moses_integration.decoder.loading.source_phrases import parse_sentences
 
-        sentences = read_sentences(settings.source)
+        sentences = parse_sentences(lines, settings.source)
     filtered_folder = folder / "filtered"
     for feature in filter(is_filterable, ini.features):
         # check before paths become absolute, so that an error shows the path as it was written
@@ -182,39 +182,38 @@ class EmbeddedDecoder:
 NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
 
 
-def check_lines(source: str | Path, reference: str | Path, count: int, say: Say) -> None:
+def check_lines(lines: Sequence[bytes], settings: TuningSettings, count: int, say: Say) -> None:
     """Raise if source and references differ in length; tell the user about empty lines.
 
     Args:
-        source: The text to translate.
-        reference: The first of its translations.
+        lines: The text to translate.
+        settings: The files of the texts.
         count: The number of lines of each translation.
         say: Prints a line for the user.
     """
-    lines = read_source(source)
     if len(lines) != count:
         raise CorpusError(
-            f"{len(lines):,} lines, but {count:,} in {reference}",
-            path=source,
+            f"{len(lines):,} lines, but {count:,} in {settings.references[0]}",
+            path=settings.source,
             remedy="each line of the source must be translated by the same line of the references",
         )
     if empty := sum(not line for line in lines):
         say(
-            f"note: {empty} of {len(lines):,} lines of {source} are empty; their translations are "
-            "empty, too"
+            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
+            "translations are empty, too"
         )
 
 
 def check_dev_set(
-    ini: MosesIni, filtered: MosesIni, source: str | Path, references: Sequence[str], say: Say
+    ini: MosesIni, filtered: MosesIni, lines: Sequence[bytes], settings: TuningSettings, say: Say
 ) -> None:
     """Compare a dev set with the phrase tables, and print the doctor's warnings about it.
 
     Args:
         ini: The system.
         filtered: The same system, its tables filtered to the source text.
-        source: The text to translate.
-        references: Translations of this text.
+        lines: The text to translate.
+        settings: The files of the texts.
         say: Prints a warning.
 
     Raises:
@@ -232,11 +231,12 @@ def check_dev_set(
                 words_of["target"].update(target)
     # filtering removes other spellings of a word; the first lines of the whole table may have them
     spellings = first_words(whole_tables[0])
-    for number, text in enumerate((source, *references)):
+    source = Text(settings.source, tuple(lines), ends_in_line_feed=True)
+    for number, text in enumerate((source, *map(Text.read, settings.references))):
         side: Side = "target" if number else "source"
         known, other = _surfaces(words_of[side]), _surfaces(spellings[side])
         owner, effect = _OWNERS[side]
-        words, found = TextWords(Text.read(text).tokens(), str(text)), Diagnosis()
+        words, found = TextWords(text.tokens(), text.path), Diagnosis()
         words.check(found, known.__contains__, owner, effect, other.__contains__)
         bad = [each for each in found.findings if each.severity != "note"]
         if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:

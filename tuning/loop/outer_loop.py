@@ -12,13 +12,16 @@ region shrinks with every round that decodes worse, and grows again with every b
 
 A run ends after ``rounds`` optimisations, when a round finds no new candidate, or when no weight
 changes. The dev set is also decoded with the last optimised weights. ``tune`` runs this loop once,
-or once for each seed; then it also decodes with the average of the runs' weights.
+or once for each seed; then it also decodes with the average of the runs' weights. All seeds share
+the decoding of the first round.
+
+Each decoding and each optimisation is a step of the ledger in ``steps/``, so a stopped run
+continues after the last finished step. A round's folder has its system and its n-best list.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,23 +34,24 @@ from moses_integration.ini.edits import with_sections
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import INI_NAME
 from moses_integration.text.preparation import carry_settings
+from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, counted
-from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_folder, write_atomically
-from phrasescore.runs.json_files import write_json
+from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
+from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
-from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare
+from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
 from tuning.loop.tuning_settings import (
+    LIMITS,
     Optimized,
     ScoreBenefit,
     TunedRound,
     TuningRecord,
     TuningSettings,
 )
-from tuning.loop.weights import WeightPlan, read_weights_file
-from tuning.loop.work_folder import WEIGHTS, RoundFolder, WorkFolder, read_json
+from tuning.loop.weights import WEIGHTS, WeightPlan
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.score_tables import points
 from tuning.metrics.significance import mean_and_deviation
@@ -63,7 +67,6 @@ _TRUST = 0.2
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
 _RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
 _STILL_RISING = 0.001  # a gain of the last round that promises more
-_FIGURES = ("score", "start_score", "seconds")  # the numbers in an optimized.json
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class TuningResult:
         why: The reason why the run ended.
         weights: The weights of the best round, by feature.
         benefits: The estimated benefit of each score that is ln p of a model.
+        record: The content of the run's ``weights.json``.
     """
 
     seed: int | None
@@ -119,6 +123,7 @@ class TuningResult:
     why: str
     weights: Mapping[str, tuple[float, ...]]
     benefits: tuple[ScoreBenefit, ...] = ()
+    record: TuningRecord | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -126,11 +131,39 @@ class TuningResult:
         return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
 
 
-class Tuning:
-    """Runs the loop in a work folder, and continues where an earlier process stopped."""
+@dataclass(frozen=True)
+class _Proposal:
+    """The result of an optimisation: its scores, and the weights of the next round.
 
-    def __init__(self, task: TuningTask, seed: int | None, work: WorkFolder) -> None:
-        self._task, self._seed, self._work = task, seed, work
+    Args:
+        score: The objective of the weights that were found over all candidates.
+        start_score: The objective of the best weights before.
+        share: See ``Optimized``.
+        weights: The weights to decode with, by feature.
+    """
+
+    score: float
+    start_score: float
+    share: float
+    weights: dict[str, tuple[float, ...]]
+
+
+class Tuning:
+    """Runs the loop, and continues where an earlier process stopped.
+
+    Args:
+        task: The parts that all runs share.
+        seed: The seed of the run; ``None`` for the average of several runs.
+        ledger: The ledger in the work folder.
+        name: The folder of this run in the work folder, if there are several runs.
+    """
+
+    def __init__(self, task: TuningTask, seed: int | None, ledger: Ledger, name: str = "") -> None:
+        self._task, self._seed, self._ledger = task, seed, ledger
+        folder = ledger.folder.parent
+        self._folder = own_folder(folder / name) if name else folder
+        self._begin = f"{name}." if name else ""  # of the names of steps
+        self._lists: list[Path] = []
         self._plan, self._objective = task.plan, task.settings.objective
         self._rounds: list[TunedRound] = []
         self._fixed = bool(task.plan.hidden or task.plan.sparse_weights)
@@ -149,12 +182,10 @@ class Tuning:
         weights = rounded(problem.start[: len(plan.names)], scalable=problem.is_scalable)
         self._write_progress(weights)
         while True:
-            folder = self._work.round(len(self._rounds) + 1)
-            weights = self._decode(folder, weights)
-            self._rounds.append(self._score(folder, weights))
+            self._rounds.append(self._decode(weights))
             why = self._reason_after_decoding()
             if why is None:
-                following = self._optimize(folder)
+                following = self._optimize()
                 decoded = np.array([[*each.weights.values()] for each in self._rounds])
                 if np.abs(decoded - following).max(1).min() < _SAME_WEIGHT:
                     why = "the weights no longer change"
@@ -166,47 +197,51 @@ class Tuning:
     def decode_once(self, weights: Weights, why: str) -> TuningResult:
         """Decode with (T,) given weights, without optimisation, and write the system."""
         scalable = self._plan.problem(self._pool.arrays, self._objective).is_scalable
-        weights, folder = rounded(weights, scalable=scalable), self._work.round(1)
+        weights = rounded(weights, scalable=scalable)
         complete = self._plan.complete(weights)
-        if folder.weights.exists() and read_weights_file(folder.weights) != complete:
-            # the list of an earlier call with fewer runs or rounds; remove it first
-            folder.nbest.unlink(missing_ok=True)
-            folder.weights.unlink()
-        decoded = self._score(folder, self._decode(folder, weights))
+        decoded = self._decode(weights)
         self._write_ini(complete)
-        return TuningResult(self._seed, self._work.path, decoded, (decoded,), why, complete)
+        return TuningResult(self._seed, self._folder, decoded, (decoded,), why, complete)
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
         ini = self._task.ini.with_weights(complete)
-        write_atomically(self._work.path / "moses.ini", ini.to_bytes())
+        write_atomically(self._folder / INI_NAME, ini.to_bytes())
 
     def _write_progress(self, weights: Weights) -> None:
         complete = self._plan.complete(weights)
-        self._task.record(complete, curve=tuple(self._rounds)).write(self._work.path / RESULT)
+        self._task.record(complete, curve=tuple(self._rounds)).write(self._folder / RESULT)
 
-    def _decode(self, folder: RoundFolder, weights: Weights) -> Weights:
-        """Decode the round unless its list exists; return the weights of this decoding."""
-        if folder.weights.exists():
-            weights = self._plan.tuned({**self._plan.start, **read_weights_file(folder.weights)})
-        complete = self._plan.complete(weights)
-        if not folder.nbest.exists():
-            write_atomically(folder.ini, self._task.ini.with_weights(complete).to_bytes())
-            write_json(folder.weights, {"weights": complete})
-            sentences = len(self._task.statistics)
-            self._task.say(f"round {folder.number}: decoding {sentences:,} sentences")
-            size = self._task.settings.nbest_size
-            self._task.decoder.write_nbest(complete, size, folder.nbest, folder.log)
-        return weights
+    def _decode(self, weights: Weights) -> TunedRound:
+        """Decode the next round unless that is done, and score it."""
+        number, complete = len(self._rounds) + 1, self._plan.complete(weights)
+        folder, begin = self._folder, self._begin
+        if number == 1 and self._seed is not None:  # all seeds begin with the same weights
+            folder, begin = self._ledger.folder.parent, ""
+        folder = folder / f"round{number:02d}"
+        nbest = folder / "nbest.gz"
 
-    def _score(self, folder: RoundFolder, weights: Weights) -> TunedRound:
+        def decode() -> dict[str, Any]:
+            task = self._task
+            write_atomically(folder / INI_NAME, task.ini.with_weights(complete).to_bytes())
+            task.say(f"round {number}: decoding {len(task.statistics):,} sentences")
+            size, log = task.settings.nbest_size, folder / "decoder.log"
+            task.decoder.write_nbest(complete, size, nbest, log)
+            return {}
+
+        step = Step(f"{begin}decode.{number}", decode, {"weights": complete}, (), (nbest,))
+        self._ledger.do(step, self._task.say, outputs_are_whole=True)
+        self._lists.append(nbest)
+        return self._score(number, weights)
+
+    def _score(self, number: int, weights: Weights) -> TunedRound:
         """Add the candidates of a round to the pool, and score the decoder's first choices."""
-        scored = self._read(folder)
+        scored = self._read(self._lists[-1])
         for note in scored.notes:
             self._task.say(f"note: {note}")
         fixed = scored.fixed_part(weights) if self._fixed else None
         new = scored.add_to(self._pool, fixed)
         decoded = TunedRound(
-            number=folder.number,
+            number=number,
             weights=dict(zip(self._plan.names, weights.tolist(), strict=True)),
             score=objective_score(self._objective, scored.decoded),
             bleu=scored.decoder_bleu,
@@ -215,16 +250,16 @@ class Tuning:
             candidates=len(self._pool),
         )
         self._task.say(
-            f"round {folder.number}: {self._objective} {points(decoded.score)}, "
+            f"round {number}: {self._objective} {points(decoded.score)}, "
             f"length ratio {decoded.length_ratio:.3f}, "
             f"{new:,} new of {decoded.candidates:,} candidates"
         )
         return decoded
 
-    def _read(self, folder: RoundFolder) -> ScoredList:
+    def _read(self, nbest: Path) -> ScoredList:
         try:
             return read_scored(
-                folder.nbest,
+                nbest,
                 self._task.statistics,
                 expected=self._plan.expected,
                 sparse_weights=self._plan.sparse_weights,
@@ -232,45 +267,41 @@ class Tuning:
         except InputError as error:
             error.remedy = (
                 f"{error.remedy or 'look at the list'}; to decode this round again, delete "
-                f"{folder.nbest} and run the same command"
+                f"{nbest} and run the same command"
             )
             raise
 
-    def _optimize(self, folder: RoundFolder) -> Weights:
-        """Return the weights of the next round, optimised within the trust region.
+    def _optimize(self) -> Weights:
+        """Return the weights of the next round, optimised within the trust region."""
+        best, plan, task, number = _best(self._rounds), self._plan, self._task, len(self._rounds)
 
-        If an earlier process has optimised over this pool, its weights are used.
-        """
-        best, plan = _best(self._rounds), self._plan
-        start = np.array([*best.weights.values()])
-        pool = with_empty_translations(self._pool, self._task.statistics)
-        problem = plan.problem(pool, self._objective, start)
-        if folder.optimized.exists():
-            content = read_json(folder.optimized, numbers=_FIGURES)
-        else:
-            begin = time.perf_counter()
-            rng = np.random.default_rng([self._seed or 0, folder.number])
-            solution = self._task.settings.choose_optimizer(near=True)(problem, rng)
-            content = {
-                "weights": plan.complete(solution.weights[: len(start)]),
-                "score": solution.score,
-                "start_score": solution.start_score,
-                "seconds": round(time.perf_counter() - begin, 3),
-                "notes": list(solution.notes),
-            }
-            write_json(folder.optimized, content)
+        def optimize() -> dict[str, Any]:
+            start = np.array([*best.weights.values()])
+            pool = with_empty_translations(self._pool, task.statistics)
+            problem = plan.problem(pool, self._objective, start)
+            rng = np.random.default_rng([self._seed or 0, number])
+            solution = task.settings.choose_optimizer(near=True)(problem, rng)
             for note in solution.notes:
-                self._task.say(f"note: {note}")
-        found = plan.tuned({**plan.start, **read_weights_file(folder.optimized)})
-        following, share = within_trust(problem, found, _radius(self._rounds))
-        optimized = Optimized(**{key: content[key] for key in _FIGURES}, share=share)
+                task.say(f"note: {note}")
+            found = solution.weights[: len(start)]
+            following, share = within_trust(problem, found, _radius(self._rounds))
+            scores = {"score": solution.score, "start_score": solution.start_score}
+            weights = {name: list(values) for name, values in plan.complete(following).items()}
+            return {**scores, "share": share, "weights": weights}
+
+        name = f"{self._begin}optimize.{number}"
+        step = Step(name, optimize, {"seed": self._seed}, tuple(self._lists), ())
+        outcome = self._ledger.do(step, task.say)
+        proposal = from_mapping(_Proposal, outcome.counts, where=str(self._ledger.path(name)))
+        score, start_score, share = proposal.score, proposal.start_score, proposal.share
+        optimized = Optimized(score, start_score, outcome.seconds, share)
         self._rounds[-1] = dataclasses.replace(self._rounds[-1], optimized=optimized)
         way = "" if share == 1 else f"; going {share:.0%} of the way from round {best.number}"
-        self._task.say(
-            f"round {folder.number}: over all candidates {points(content['start_score'])} -> "
-            f"{points(content['score'])} ({content['seconds']:.1f} s){way}"
+        task.say(
+            f"round {number}: over all candidates {points(start_score)} -> {points(score)} "
+            f"({outcome.seconds:.1f} s){way}"
         )
-        return following
+        return plan.tuned({**plan.start, **proposal.weights})
 
     def _reason_after_decoding(self) -> str | None:
         settings, rounds = self._task.settings, self._rounds
@@ -281,7 +312,7 @@ class Tuning:
         return None
 
     def _finished(self, why: str) -> TuningResult:
-        path, rounds, task = self._work.path, tuple(self._rounds), self._task
+        path, rounds, task = self._folder, tuple(self._rounds), self._task
         best = _best(rounds)
         weights = np.array([*best.weights.values()])
         complete = self._plan.complete(weights)
@@ -303,8 +334,9 @@ class Tuning:
         )
         record.write(path / RESULT)
         # leave the rounds out: their times differ, but equal runs should write equal files
-        dataclasses.replace(record, curve=()).write(path / WEIGHTS)
-        return TuningResult(self._seed, path, best, rounds, why, complete, benefits)
+        brief = dataclasses.replace(record, curve=())
+        brief.write(path / WEIGHTS)
+        return TuningResult(self._seed, path, best, rounds, why, complete, benefits, brief)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
@@ -383,11 +415,13 @@ class TuningReport:
         runs: The results of the runs, in the order of their seeds.
         ini: The tuned system, with the weights of the best run.
         average: The decoding with the average of the runs' weights, if there are several runs.
+        record: The content of ``weights.json``.
     """
 
     runs: tuple[TuningResult, ...]
     ini: Path
     average: TuningResult | None = None
+    record: TuningRecord | None = None
 
     @property
     def best_run(self) -> TuningResult:
@@ -430,38 +464,38 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     )
     for note in texts.notes:
         say(f"note: {note}")
-    check_lines(settings.source, settings.references[0], len(texts), say)
-    several = settings.runs > 1
-    identity = {**settings.identity(ini), "several seeds": several}
-    with WorkFolder(Path(output)).opened(identity) as work:
-        carry_settings(settings.ini, work.path)
-        decoder, tables = prepare(settings, searched, work.path)
+    lines = read_source(settings.source)
+    check_lines(lines, settings, len(texts), say)
+    folder, remedy = Path(output), "name a new folder, or use the settings and inputs of its run"
+    with held(folder, inside=True):
+        work = entry_of(settings.recorded(ini), settings.files)
+        begin(folder, work, settings.files, remedy, LIMITS)
+        carry_settings(settings.ini, folder)
+        decoder, tables = prepare(settings, searched, lines, folder)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
-        filtered = MosesIni.read(work.path / "filtered" / INI_NAME)
-        check_dev_set(ini, filtered, settings.source, settings.references, say)
+        filtered = MosesIni.read(folder / "filtered" / INI_NAME)
+        check_dev_set(ini, filtered, lines, settings, say)
         task = TuningTask(settings, searched, plan, texts, decoder, settings.provenance(), say)
-        if several:
-            return _run_seeds(task, work)
-        result = Tuning(task, settings.seed, work).run()
-        return TuningReport((result,), work.path / "moses.ini")
+        ledger = Ledger(folder / "steps")
+        if settings.runs > 1:
+            return _run_seeds(task, ledger, folder)
+        result = Tuning(task, settings.seed, ledger).run()
+        return TuningReport((result,), folder / INI_NAME, record=result.record)
 
 
-def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
-    """Run once for each seed; decode the first round, which all seeds share, only once."""
+def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:
+    """Run once for each seed, and decode with the average of the weights."""
     runs: list[TuningResult] = []
     begun = TuningRecord(objective=str(task.settings.objective), weights={}, seeds=[])
-    begun.write(work.path / RESULT)
+    begun.write(folder / RESULT)
     for seed in range(task.settings.seed, task.settings.seed + task.settings.runs):
-        own = {**task.settings.identity(task.ini), "seed": seed}
-        with WorkFolder(own_folder(work.path / f"seed{seed}")).opened(own) as folder:
-            if runs:
-                folder.round(1).adopt(WorkFolder(runs[0].folder).round(1))
-            carry_settings(work.path, folder.path)
-            task.say(f"seed {seed}: {folder.path}")
-            runs.append(Tuning(task, seed, folder).run())
-    average = _decode_average(task, runs, work)
-    report = TuningReport(tuple(runs), work.path / "moses.ini", average)
+        tuning = Tuning(task, seed, ledger, f"seed{seed}")
+        carry_settings(folder, folder / f"seed{seed}")
+        task.say(f"seed {seed}: {folder / f'seed{seed}'}")
+        runs.append(tuning.run())
+    average = _decode_average(task, runs, ledger)
+    report = TuningReport(tuple(runs), folder / INI_NAME, average)
     best = report.best_run
     mean, deviation = report.mean_and_deviation()
     record = task.record(
@@ -487,20 +521,18 @@ def _run_seeds(task: TuningTask, work: WorkFolder) -> TuningReport:
             for run in runs
         ],
     )
-    write_atomically(report.ini, read_regular(best.folder / "moses.ini"))
-    record.write(work.path / RESULT)
-    record.write(work.path / WEIGHTS)
-    return report
+    write_atomically(report.ini, task.ini.with_weights(best.weights).to_bytes())
+    record.write(folder / RESULT)
+    record.write(folder / WEIGHTS)
+    return dataclasses.replace(report, record=record)
 
 
-def _decode_average(
-    task: TuningTask, runs: Sequence[TuningResult], work: WorkFolder
-) -> TuningResult:
+def _decode_average(task: TuningTask, runs: Sequence[TuningResult], ledger: Ledger) -> TuningResult:
     """Decode once with the average of the runs' best weights (Cettolo et al. 2011).
 
     The weights of a run without frozen weights already have absolute values that add up to 1.
     """
-    folder = WorkFolder(own_folder(work.path / "average"))
-    task.say(f"average of {counted(len(runs), 'run')}: {folder.path}")
+    tuning = Tuning(task, None, ledger, "average")
+    task.say(f"average of {counted(len(runs), 'run')}: {ledger.folder.parent / 'average'}")
     weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
-    return Tuning(task, None, folder).decode_once(weights, f"the average of {len(runs)} runs")
+    return tuning.decode_once(weights, f"the average of {len(runs)} runs")

@@ -67,6 +67,7 @@ class OptimizationSettings:
         return partial(run_mert, restarts=self.restarts, threads=threads, near=near)
 
 
+LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
 
@@ -94,33 +95,30 @@ class TuningSettings(OptimizationSettings):
     rounds: int = 8
     runs: int = 1
 
-    def identity(self, ini: MosesIni) -> dict[str, object]:
-        """Return the settings and input digests that identify a run, as JSON values.
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The input files other than tables and models."""
+        return self.ini, self.source, *self.references
 
-        Stop rules, the number of runs and the number of threads are not part of the identity, so a
-        later call may change them and still continue the same run.
+    def recorded(self, ini: MosesIni) -> dict[str, object]:
+        """Return everything that decoding and optimising depend on, except the input files.
+
+        The number of threads changes no result. ``LIMITS`` names the settings that may change.
         """
         from moses_integration.ini.model_files import named_paths
 
+        settings = dataclasses.asdict(self)
+        for name in ("ini", "source", "references", "moses", "threads"):
+            del settings[name]
         models = {
             f"{line.name} {key}": _size_or_digest(Path(path))
             for line, key, path in named_paths(ini)
         }
         return {
-            "outer loop": "trust region",  # refuses the folders of the loop without one
-            "moses.ini": sha256_of(self.ini),
-            "source": sha256_of(self.source),
-            "references": [sha256_of(path) for path in self.references],
-            "tables and models": models,
-            "optimizer": self.optimizer,
-            "number of restarts": self.restarts,
-            "decoder": self.decoder,
-            "settings of the search": dict(self.sections),
-            "n-best size": self.nbest_size,
-            "seed": self.seed,
+            **settings,
             "objective": str(self.objective),
-            "reference length": self.reference_length,
-            "frozen weights": list(self.freeze),
+            "tables and models": models,
+            "several seeds": self.runs > 1,
         }
 
     def provenance(self) -> dict[str, object]:
@@ -128,7 +126,7 @@ class TuningSettings(OptimizationSettings):
         settings = dataclasses.asdict(self)
         for path in ("ini", "source", "references"):
             del settings[path]
-        return provenance(inputs=[self.ini, self.source, *self.references], settings=settings)
+        return provenance(inputs=self.files, settings=settings)
 
 
 def _size_or_digest(path: Path) -> int | str | None:

@@ -23,6 +23,7 @@ from tuning.optimizers.optimizer import Problem, Weights
 
 # the part of model scores that n-best lists do not show becomes an extra feature of weight 1
 _FIXED_NAME = "what is not tuned"
+WEIGHTS = "weights.json"  # the file of the result of a tuning
 # the first line of a run*.dense of mert-moses.pl
 _DENSE = re.compile(rb"\s*[^\s=\[#]+= ")
 

@@ -40,8 +40,8 @@ from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
+from phrasescore.runs.ledger import FunctionStep, Step, check_owner, run_steps
 from phrasescore.runs.processes import usable_cores
-from phrasescore.runs.steps import FunctionStep, Step, run_steps
 from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_right
 
 Say = Callable[[str], None]
@@ -137,12 +137,7 @@ def train(
             )
     for text in texts:  # before the folder is made
         refuse_pipe(text)
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / _STEPS).exists():
-        raise SettingsError(
-            "the folder is not empty, and no training began in it",
-            path=folder,
-            remedy="name a new folder",
-        )
+    check_owner(folder, _STEPS.name)
     folder.mkdir(parents=True, exist_ok=True)
     say(f"cd {shlex.quote(str(folder))}")
     with only_regular_files(folder), _inside(folder):

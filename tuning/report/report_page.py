@@ -33,7 +33,7 @@ from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.experiment.table import ExperimentRecord
 from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import TuningRecord
-from tuning.loop.work_folder import WEIGHTS
+from tuning.loop.weights import WEIGHTS
 from tuning.metrics.system_comparison import ComparisonRecord
 from tuning.report.figures import (
     ScoreSet,

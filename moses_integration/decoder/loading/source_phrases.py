@@ -58,10 +58,18 @@ _CHILD = np.dtype([("key", np.uint64), ("phrase", np.int32), ("words", np.int32)
 
 
 def read_sentences(path: str | Path, *, longest: int = LONGEST_SENTENCE) -> list[tuple[bytes, ...]]:
-    """Read sentences; an empty line is a sentence without words.
+    """Read sentences from a plain or gzip file, or ``-``; see `parse_sentences`."""
+    return parse_sentences(read_lines(path), path, longest=longest)
+
+
+def parse_sentences(
+    lines: Iterable[bytes], path: str | Path, *, longest: int = LONGEST_SENTENCE
+) -> list[tuple[bytes, ...]]:
+    """Split lines into words; an empty line is a sentence without words.
 
     Args:
-        path: A plain or gzip file, or ``-``.
+        lines: The lines.
+        path: The file of the lines, for errors.
         longest: The maximum number of words of a sentence.
 
     Raises:
@@ -69,7 +77,7 @@ def read_sentences(path: str | Path, *, longest: int = LONGEST_SENTENCE) -> list
             lattice or too many words; the error names the line.
     """
     sentences = []
-    for number, line in enumerate(read_lines(path), 1):
+    for number, line in enumerate(lines, 1):
         try:
             sentences.append(parse_sentence(line, longest=longest))
         except InputError as error:

@@ -12,7 +12,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.text.preparation import TextSettings
-from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_folder_that_an_ini_cannot_name(tmp_path: Path, name: str) -> None:
 def test_folder_of_something_else(tmp_path: Path) -> None:
     """Folders with other files, and files, are refused."""
     (tmp_path / "thesis.tex").write_text("")
-    with pytest.raises(SettingsError, match="the folder is not empty"):
+    with pytest.raises(ResumeError, match=r"the folder is not empty \(thesis\.tex\)"):
         SystemFolder(tmp_path)
-    with pytest.raises(SettingsError, match="a file, where the system's folder was expected"):
+    with pytest.raises(ResumeError, match="a file, where a folder was expected"):
         SystemFolder(tmp_path / "thesis.tex")
     (tmp_path / "empty").mkdir()
     assert SystemFolder(tmp_path / "empty").inis[0].name == "moses.ini"

@@ -12,7 +12,7 @@ import torch
 
 from phrasescore.errors import InputError, SettingsError, StorageError
 from phrasescore.runs.final_names import open_output, write_atomically
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.stream import JournaledOutputs
 from phrasescore.runs.system_errors import out_of_memory, refusal
 from phrasescore.table.input_files import open_input
 

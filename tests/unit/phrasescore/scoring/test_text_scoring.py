@@ -19,6 +19,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
+from phrasescore.runs.stream import StreamReport
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.text_scoring import (
@@ -30,7 +31,6 @@ from phrasescore.scoring.text_scoring import (
     score_lines,
     score_texts,
 )
-from phrasescore.table.block_stream import StreamReport
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences
 from tests.conftest import PROJECT

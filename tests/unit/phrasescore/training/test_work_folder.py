@@ -6,28 +6,26 @@ import json
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.model.folder import CurvePoint
-from phrasescore.training.evaluation import add_point, begin_curve
-from phrasescore.training.session import train_model
-from phrasescore.training.settings import INPUT, TrainingSettings
-from phrasescore.training.work_folder import (
+from phrasescore.runs.ledger import RECORD, Entry, check_owner, remove_work, write_entry
+from phrasescore.training.checkpoint import (
     TrainingState,
     another_refused,
     finished_state,
-    known_settings,
     load_checkpoint,
-    remove_work,
     save_checkpoint,
 )
+from phrasescore.training.evaluation import add_point, begin_curve
+from phrasescore.training.session import train_model
+from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 from tests.support.killed import killed_at
-
-SETTINGS = json.dumps({INPUT: "0" * 64, "seed": 1})
 
 
 @pytest.fixture
@@ -35,7 +33,7 @@ def work(tmp_path: Path) -> Path:
     """Make a work folder like that of an interrupted run."""
     work = tmp_path / "model.training"
     (work / "pairs" / "scratch").mkdir(parents=True)
-    (work / "settings.json").write_text(SETTINGS)
+    write_entry(work / RECORD, Entry({"seed": 1}))
     for name in ("best.pt", "curves.jsonl", ".checkpoint.pt.0123abcd.part"):
         (work / name).write_bytes(b"")
     for name in ("pairs.json", "source.tokens.npy", "target.outside.txt", "scratch/pair.digests"):
@@ -45,25 +43,21 @@ def work(tmp_path: Path) -> Path:
 
 def test_our_own(work: Path) -> None:
     """Our own work folder is recognised and removed completely."""
-    known = known_settings(work)
-    assert known is not None
-    assert known["seed"] == 1
     remove_work(work)
     assert list(work.parent.iterdir()) == []
     remove_work(work)
-    assert known_settings(work) is None
     work.mkdir()
-    assert known_settings(work) is None
+    check_owner(work)
+
+
+def _record(content: bytes) -> Callable[[Path], object]:
+    return lambda work: (work / RECORD).write_bytes(content)
 
 
 def _only(work: Path, name: str, content: bytes) -> None:
     remove_work(work)
     work.mkdir()
     (work / name).write_bytes(content)
-
-
-def _settings(content: bytes) -> Callable[[Path], object]:
-    return lambda work: (work / "settings.json").write_bytes(content)
 
 
 def _link(work: Path, to: str) -> None:
@@ -79,28 +73,18 @@ def _is_file(work: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (
-            lambda work: (work / "thesis.tex").write_text("x"),
-            r"thesis\.tex is not one of its files",
-        ),
-        (lambda work: (work / "pairs" / "thesis.tex").write_text("x"), r"pairs/thesis\.tex is no"),
-        (lambda work: (work / "pairs" / "scratch" / "sub").mkdir(), "scratch/sub is not one"),
-        (lambda work: (work / "x\x1b[2J").mkdir(), r"x\\x1b\[2J is not one"),
-        (lambda work: (work / "checkpoint.pt").symlink_to("/etc/passwd"), "link. is not one"),
-        (_settings(b""), "cannot be read"),
-        (_settings(b"{"), "cannot be read"),
-        (_settings(b"[1]"), "cannot be read"),
-        (_settings(b"[" * 200_000), "cannot be read"),
-        (_settings(b'{"my": "settings"}'), "comes from another program"),
-        (
-            lambda work: _only(work, "checkpoint.pt", b"of another program"),
-            "settings.json cannot be read",
-        ),
-        (lambda work: _only(work, "curves.jsonl", b"mine"), "cannot be read"),
-        (lambda work: _link(work, "elsewhere"), "it is a file or a link"),
-        (lambda work: _link(work, work.name), "it is a file or a link"),
-        (lambda work: _link(work, "nowhere"), "it is a file or a link"),
-        (_is_file, "it is a file or a link"),
+        (_record(b""), "not a record of work that this version can continue"),
+        (_record(b"{"), "not a record"),
+        (_record(b"[1]"), "not a record"),
+        (_record(b"[" * 200_000), "not a record"),
+        (_record(b'{"my": "settings"}'), "the setting settings is missing"),
+        (lambda work: _only(work, "checkpoint.pt", b"mine"), r"not empty \(checkpoint.pt\)"),
+        (lambda work: _only(work, "x\x1b[2J", b"mine"), r"not empty \(x\\x1b\[2J\)"),
+        (lambda work: _only(work, "settings.json", b"{}"), "and has no run.json"),
+        (lambda work: _link(work, "elsewhere"), r"\(a link"),
+        (lambda work: _link(work, work.name), r"\(a link"),
+        (lambda work: _link(work, "nowhere"), r"\(a link"),
+        (_is_file, "a file, where a folder was expected"),
     ],
 )
 def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -> None:
@@ -109,20 +93,16 @@ def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -
     (work.parent / "elsewhere" / "thesis.tex").write_text("do not lose me")
     change(work)
     before = sorted(work.parent.rglob("*"))
-    with pytest.raises(ResumeError, match=f"not the work folder of a training run.*{why}"):
-        known_settings(work)
-    with pytest.raises(ResumeError, match=r"Move it away"):
-        remove_work(work)
-    assert sorted(work.parent.rglob("*")) == before
     table = write_phrase_table(work.parent / "table", 60)
     before = sorted(work.parent.rglob("*"))
     for option in ({}, {"overwrite": True}):
-        with pytest.raises(ResumeError, match="not the work folder of a training run"):
+        with pytest.raises((ResumeError, SettingsError), match=f"{why}.*Move it away"):
             train_model(_request(table, work.parent / "model", **option))
     assert sorted(work.parent.rglob("*")) == before
 
 
-def _request(table: Path, model: Path, **options: bool) -> TrainingSettings:
+def _request(table: Path, model: Path, **options: Any) -> TrainingSettings:
+    usual: dict[str, Any] = {"max_epochs": 2, "checkpoint_every": 0.0}
     return TrainingSettings(
         "phrase",
         (table,),
@@ -130,13 +110,11 @@ def _request(table: Path, model: Path, **options: bool) -> TrainingSettings:
         hidden=2,
         embedding=2,
         rank=1,
-        max_epochs=2,
         patience=0,
         threads=1,
         device="cpu",
         precision="fp32",
-        checkpoint_every=0.0,
-        **options,  # type: ignore[arg-type]
+        **usual | options,
     )
 
 

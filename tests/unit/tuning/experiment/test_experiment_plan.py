@@ -174,7 +174,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     assert state is not None
 
     def kill() -> None:
-        wait_for((state / "settings.json").exists)
+        wait_for((state / "run.json").exists)
         os.kill(int(lock.read_text().split()[1]), signal.SIGKILL)
 
     killer = threading.Thread(target=kill)

@@ -10,7 +10,7 @@ import pytest
 
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.steps import Stamp, Steps
+from phrasescore.runs.ledger import Entry, Ledger, write_entry
 from tuning.experiment.experiment_settings import (
     GIVEN,
     LEFT_OUT,
@@ -76,7 +76,7 @@ def done(plan: Plan) -> set[str]:
 
 def keeper(plan: Plan, *given: Path) -> ResultsKeeper:
     """Return the results keeper of a call of the experiment."""
-    return ResultsKeeper(plan, Steps(plan.results / "steps"), given)
+    return ResultsKeeper(plan, Ledger(plan.results / "steps"), given)
 
 
 def write(plan: Plan, steps: set[str] | None = None) -> dict[str, list[int | None]]:
@@ -106,8 +106,8 @@ ONLY_BASELINE = {"Reranked": {"not_run": LEFT_OUT}, "Alone": {"not_run": LEFT_OU
 
 def test_everything_but_the_text_is_kept(plan: Plan) -> None:
     """The file has scores, statistics, weights, times and the machine, but no text."""
-    stamps = Steps(plan.results / "steps")
-    stamps.write("reranked.seed2.new", Stamp({}, [], [], True, {}, 12.5))
+    ledger = Ledger(plan.results / "steps")
+    write_entry(ledger.path("reranked.seed2.new"), Entry({}, finished=True, seconds=12.5))
     assert write(plan) == ALL
     content = (plan.results / KEPT).read_text("utf-8")
     assert "homme" not in content
@@ -254,8 +254,8 @@ def test_rows_of_other_folders(plan: Plan, tmp_path: Path) -> None:
         ({"tuning": ExperimentTuning(rounds=2)}, None, "tuning.rounds was 8 and is now 2"),
         ({"models": {"search": ExperimentModel("given", kind="search")}}, None,
          "models.search.kind was .phrase. and is now"),
-        ({}, "table", "Baseline was made with other.*: table had different content"),
-        ({}, "given/config.json", "Reranked was made .*: the model search had different content"),
+        ({}, "table", "Baseline was made with other.*: table has changed"),
+        ({}, "given/config.json", "Reranked was made .*: the model search has changed"),
         ({}, "dev.en", "the text dev had different content"),
         ({}, "new.fr", "the text new had different content"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from phrasescore.errors import IniError, SettingsError
 from phrasescore.runs.json_files import write_json
-from phrasescore.runs.steps import Steps
+from phrasescore.runs.ledger import Ledger
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
@@ -110,7 +110,7 @@ def kept(plan: Plan) -> ResultsKeeper:
                 path.write_text("un homme\n")
             run.weights.parent.mkdir(parents=True, exist_ok=True)
             write_json(run.weights, {"weights": {"TM": [0.5, 0.5]}})
-    return ResultsKeeper(plan, Steps(plan.results / "steps"))
+    return ResultsKeeper(plan, Ledger(plan.results / "steps"))
 
 
 def seeds(plan: Plan, keeper: ResultsKeeper, done: set[str]) -> dict[str, list[int | None]]:
@@ -136,8 +136,8 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     left_out = dataclasses.replace(row, not_run=LEFT_OUT)
     more = dataclasses.replace(plan.settings, seeds=(1, 2, 3), systems=(BASELINE, left_out))
     later = Plan(more, plan.results)
-    again = ResultsKeeper(later, Steps(plan.results / "steps"))
+    again = ResultsKeeper(later, Ledger(plan.results / "steps"))
     assert seeds(later, again, set()) == {"Baseline": [1, 2], "CSLM": [1, 2]}
     (tmp_path / "lm-2" / "config.json").write_text('{"kind": "feed-forward-lm", "order": 9}')
-    changed = ResultsKeeper(later, Steps(plan.results / "steps"))
+    changed = ResultsKeeper(later, Ledger(plan.results / "steps"))
     assert seeds(later, changed, set()) == {"Baseline": [1, 2]}

@@ -10,8 +10,10 @@ import pytest
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from phrasescore.errors import IniError, InputError
+from phrasescore.runs.results import FilteredTable
 from tests.support.toy_system import ToySystem, write_toy_system
-from tuning.loop.decoding import prepare
+from tuning.loop.decoding import NBestDecoder, read_source
+from tuning.loop.decoding import prepare as prepare_lines
 from tuning.loop.outer_loop import tune
 from tuning.loop.tuning_settings import TuningSettings
 
@@ -22,6 +24,13 @@ def settings_of(toy: ToySystem, **others: int) -> TuningSettings:
     """Return the settings of a tuning of the toy system."""
     paths = {"ini": str(toy.ini), "source": str(toy.source)}
     return TuningSettings(**paths, references=(str(toy.reference),), **others)  # type: ignore[arg-type]
+
+
+def prepare(
+    settings: TuningSettings, ini: MosesIni, folder: Path
+) -> tuple[NBestDecoder, list[FilteredTable]]:
+    """Make the decoder for the source text of the settings."""
+    return prepare_lines(settings, ini, read_source(settings.source), folder)
 
 
 def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> None:
@@ -89,5 +98,5 @@ def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     assert report.mean_and_deviation()[0] > first.score + 0.2
     assert report.best_run.weights["TranslationModel0"][1] == 0.4
     # the optimiser predicted the decoder's choices
-    optimized = json.loads((tmp_path / "tuned/round01/optimized.json").read_text())
+    optimized = json.loads((tmp_path / "tuned/steps/optimize.1.json").read_text())["counts"]
     assert optimized["start_score"] == pytest.approx(first.score, abs=0.02)

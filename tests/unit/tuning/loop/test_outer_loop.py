@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.runs.ledger import Ledger
 from tests.support import toy_decoder
+from tests.support.killed import killed_at
 from tests.support.toy_decoder import ToyDecoder
 from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask, within_trust
 from tuning.loop.tuning_settings import TunedRound, TuningSettings
 from tuning.loop.weights import WeightPlan
-from tuning.loop.work_folder import WorkFolder
 from tuning.metrics.metric_settings import Objective
 from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
@@ -49,8 +50,7 @@ class Bench:
 
     def run(self, folder: Path) -> TuningResult:
         """Tune in a folder."""
-        with WorkFolder(folder).opened({"seed": 1}) as work:
-            return Tuning(self.task, self.task.settings.seed, work).run()
+        return Tuning(self.task, self.task.settings.seed, Ledger(folder / "steps")).run()
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -58,10 +58,10 @@ def contents(folder: Path) -> dict[str, bytes]:
     found = {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
-        if path.is_file()
+        if path.is_file() and not path.name.startswith(".")
     }
     return {
-        name: b"" if name.endswith(("optimized.json", "result.json")) else data
+        name: b"" if name.startswith("steps/") or name == "result.json" else data
         for name, data in found.items()
     }
 
@@ -97,36 +97,21 @@ def test_the_last_weights_are_decoded_too(tmp_path: Path) -> None:
     assert len(result.rounds) == len(bench.decoder.calls) == 2
 
 
-def _steps(folder: Path, rounds: int) -> list[Path]:
-    """Return the files of a run in the order in which they get their names."""
-    files: list[Path] = []
-    for number in range(1, rounds + 1):
-        path = folder / f"round{number:02d}"
-        names = ("moses.ini", "weights.json", "decoder.log", "nbest.gz")
-        files += [path / name for name in (*names, "optimized.json")]
-    return [*files, folder / "moses.ini", folder / "weights.json"]
-
-
 def test_a_run_that_was_killed_anywhere_arrives_at_the_same_result(tmp_path: Path) -> None:
-    """Whatever files a kill leaves, the same call ends with the files of an undisturbed run."""
-    rounds = len(Bench(tmp_path, rounds=2).run(tmp_path / "whole").rounds)
-    steps = _steps(tmp_path / "whole", rounds)
-    assert {path for path in steps if path.exists()} >= {
-        path
-        for path in (tmp_path / "whole").rglob("*")
-        if path.is_file() and path.name not in ("run.json", "result.json", ".lock")
-    }
-    for kept in range(len(steps)):
+    """Whenever a kill comes, the same call ends with the files of an undisturbed run."""
+    Bench(tmp_path, rounds=2).run(tmp_path / "whole")
+    killed = 0
+    for moment in range(0, 1000, 3):
         folder = tmp_path / "killed"
         shutil.rmtree(folder, ignore_errors=True)
-        shutil.copytree(tmp_path / "whole", folder)
-        for step in steps[kept:]:
-            (folder / step.relative_to(tmp_path / "whole")).unlink(missing_ok=True)
-        (folder / ".moses.ini.01234567.part").write_bytes(b"half")
-        (folder / "round01").mkdir(exist_ok=True)
-        (folder / "round01" / ".nbest.gz.01234567.part").write_bytes(b"half")
+        if not killed_at(moment, lambda folder=folder: Bench(tmp_path, rounds=2).run(folder)):  # type: ignore[misc]
+            break
+        killed += 1
+        lists = {path: path.stat().st_mtime_ns for path in folder.rglob("nbest.gz")}
         Bench(tmp_path, rounds=2).run(folder)
-        assert contents(folder) == contents(tmp_path / "whole"), f"killed after step {kept}"
+        assert contents(folder) == contents(tmp_path / "whole"), f"killed after {moment} changes"
+        assert lists == {path: path.stat().st_mtime_ns for path in lists}
+    assert killed > 10
 
 
 def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
@@ -138,6 +123,14 @@ def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
     longer = Bench(tmp_path, rounds=2)
     assert len(longer.run(tmp_path / "run").rounds) == 3
     assert len(longer.decoder.calls) == 1
+
+
+def test_the_work_folder_may_be_a_link(tmp_path: Path) -> None:
+    """A user may keep the lists on another disk; links inside the folder are refused elsewhere."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "run").symlink_to("disk")
+    Bench(tmp_path, rounds=1).run(tmp_path / "run")
+    assert (tmp_path / "disk" / "weights.json").exists()
 
 
 def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
@@ -243,9 +236,9 @@ def test_a_frozen_weight_does_not_move() -> None:
 def test_other_weights_are_decoded_again(tmp_path: Path) -> None:
     """The list of an average is kept only as long as the average stays the same."""
     bench = Bench(tmp_path)
-    work = WorkFolder(tmp_path / "run")
+    ledger = Ledger(tmp_path / "run" / "steps")
     for weights, calls in ([0.5, 0.25, 0.25], 1), ([0.5, 0.25, 0.25], 1), ([0.5, 0.3, 0.2], 2):
-        result = Tuning(bench.task, None, work).decode_once(np.array(weights), "a test")
+        result = Tuning(bench.task, None, ledger).decode_once(np.array(weights), "a test")
         assert len(bench.decoder.calls) == calls
         assert result.weights["TM"] == tuple(weights[1:])
         assert MosesIni.read(tmp_path / "run" / "moses.ini").weights["TM"] == tuple(weights[1:])

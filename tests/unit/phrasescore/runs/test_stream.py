@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.runs.journal import JournaledOutputs
+from phrasescore.runs.ledger import Entry
+from phrasescore.runs.stream import JournaledOutputs
 
-SIGNATURE: dict[str, Any] = {"settings": {"average": False}, "models": [["a", 1.5]]}
+WORK = Entry({"average": False, "models": [["a", 1.5]]}, ["0" * 64], "1.0")
 
 BLOCKS = [(b"a1", b"b1"), (b"a2", b"b2"), (b"a3", b"b3")]
 
@@ -21,8 +22,8 @@ class StoppedError(Exception):
     """An error that ends a run early."""
 
 
-def write_until(path: Path, blocks: list[bytes], signature: Any = SIGNATURE) -> None:
-    with pytest.raises(StoppedError), JournaledOutputs([path], signature) as output:
+def write_until(path: Path, blocks: list[bytes], work: Entry = WORK) -> None:
+    with pytest.raises(StoppedError), JournaledOutputs([path], work) as output:
         for number, block in enumerate(blocks, 1):
             output.append([block], {"lines": number})
         raise StoppedError
@@ -32,15 +33,15 @@ def write_until(path: Path, blocks: list[bytes], signature: Any = SIGNATURE) -> 
 def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
     """A continued output has the bytes of an uninterrupted output."""
     blocks = [b"one\n", b"two\n", b"three"]
-    with JournaledOutputs([tmp_path / f"w{name}"], SIGNATURE) as output:
+    with JournaledOutputs([tmp_path / f"w{name}"], WORK) as output:
         for block in blocks:
             output.append([block], {})
         output.finish()
     path = tmp_path / name
     write_until(path, blocks[:2])
     assert not path.exists()
-    with JournaledOutputs([path], SIGNATURE) as output:
-        assert (output.blocks, output.state, output.discarded) == (2, {"lines": 2}, False)
+    with JournaledOutputs([path], WORK) as output:
+        assert (output.blocks, output.counts, output.discarded) == (2, {"lines": 2}, "")
         output.append([blocks[2]], {})
         output.finish()
     assert path.read_bytes() == (tmp_path / f"w{name}").read_bytes()
@@ -56,7 +57,7 @@ def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
     with (tmp_path / ".out.part").open("ab") as part:
         part.write(b"thr")
     (tmp_path / "..out.journal.01234567.part").write_bytes(b"{")
-    with JournaledOutputs([path], SIGNATURE) as output:
+    with JournaledOutputs([path], WORK) as output:
         assert output.blocks == 2
         output.append([b"three\n"], {})
         output.finish()
@@ -64,18 +65,22 @@ def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_another_signature_starts_anew(tmp_path: Path) -> None:
+def test_other_work_starts_anew(tmp_path: Path) -> None:
     """Work of a run with other settings is discarded, with a message."""
     path = tmp_path / "out"
     write_until(path, [b"one\n"])
-    with JournaledOutputs([path], {**SIGNATURE, "factor": 1}) as output:
-        assert (output.blocks, output.state, output.discarded) == (0, None, True)
+    with JournaledOutputs([path], dataclasses.replace(WORK, settings={"average": True})) as output:
+        assert (output.blocks, output.counts) == (0, None)
+        assert output.discarded == (
+            "the work was begun with other settings: average was false and is now true; models was "
+            '[["a", 1.5]] and is now not set; it is discarded'
+        )
         output.append([b"other\n"], {})
         output.finish()
     assert path.read_bytes() == b"other\n"
 
 
-JOURNAL = {"signature": SIGNATURE, "blocks": 1, "sizes": [4], "state": {}}
+JOURNAL = {**dataclasses.asdict(WORK), "blocks": 1, "sizes": [4]}
 
 
 @pytest.mark.parametrize(
@@ -85,7 +90,7 @@ JOURNAL = {"signature": SIGNATURE, "blocks": 1, "sizes": [4], "state": {}}
         *(
             json.dumps({**JOURNAL, **change}).encode()
             for change in ({"sizes": [99]}, {"sizes": [-1]}, {"sizes": [True]}, {"sizes": []},
-                           {"state": 1}, {"blocks": "1"}, {"signature": 1})
+                           {"counts": 1}, {"blocks": "1"}, {"settings": 1})
         ),
     ],
 )  # fmt: skip
@@ -93,21 +98,22 @@ def test_damaged_journal_starts_anew(journal: bytes, tmp_path: Path) -> None:
     """A journal that is unreadable, or longer than the part file, is ignored."""
     (tmp_path / ".out.journal").write_bytes(journal)
     (tmp_path / ".out.part").write_bytes(b"rest of something")
-    with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
-        assert (output.blocks, output.discarded) == (0, True)
+    with JournaledOutputs([tmp_path / "out"], WORK) as output:
+        assert output.blocks == 0
+        assert output.discarded == "the work has no usable journal; it is discarded"
         output.append([b"one\n"], {})
         output.finish()
     assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
 @pytest.mark.parametrize(
-    ("signature", "error"), [(None, StoppedError()), (SIGNATURE, InputError("a bad line"))]
+    ("work", "error"), [(None, StoppedError()), (WORK, InputError("a bad line"))]
 )
 def test_nothing_stays_that_no_run_could_use(
-    signature: Any, error: Exception, tmp_path: Path
+    work: Entry | None, error: Exception, tmp_path: Path
 ) -> None:
     """If no run can continue (after a pipe or an input error), no work files are kept."""
-    with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], signature) as output:
+    with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], work) as output:
         output.append([b"one\n"], {})
         raise error
     assert list(tmp_path.iterdir()) == []
@@ -115,9 +121,9 @@ def test_nothing_stays_that_no_run_could_use(
 
 def test_two_processes(tmp_path: Path) -> None:
     """A second process with the same output is refused."""
-    with JournaledOutputs([tmp_path / "out"], SIGNATURE) as output:
+    with JournaledOutputs([tmp_path / "out"], WORK) as output:
         with pytest.raises(ResumeError, match="out: another process is at work here"):
-            JournaledOutputs([tmp_path / "out"], SIGNATURE).__enter__()
+            JournaledOutputs([tmp_path / "out"], WORK).__enter__()
         output.append([b"one\n"], {})
         output.finish()
     assert (tmp_path / "out").read_bytes() == b"one\n"
@@ -126,7 +132,7 @@ def test_two_processes(tmp_path: Path) -> None:
 def test_unwritable_folder(tmp_path: Path) -> None:
     """An output in a folder that does not exist is refused at once."""
     with pytest.raises(SettingsError, match="cannot write there"):
-        JournaledOutputs([tmp_path / "absent" / "out"], SIGNATURE).__enter__()
+        JournaledOutputs([tmp_path / "absent" / "out"], WORK).__enter__()
 
 
 @pytest.mark.parametrize("ending", ["part", "journal"])
@@ -143,13 +149,13 @@ def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
         place.symlink_to("victim" if kind == "link" else place.name)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SettingsError, match="cannot write there"):
-        JournaledOutputs([tmp_path / "out"], {"a": 1}).__enter__()
+        JournaledOutputs([tmp_path / "out"], WORK).__enter__()
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "victim").read_bytes() == b"mine"
 
 
 def stopped_after(paths: list[Path], blocks: int) -> None:
-    with pytest.raises(StoppedError), JournaledOutputs(paths, SIGNATURE) as sinks:
+    with pytest.raises(StoppedError), JournaledOutputs(paths, WORK) as sinks:
         for number, texts in enumerate(BLOCKS[:blocks], 1):
             sinks.append(texts, {"lines": number})
         raise StoppedError
@@ -161,8 +167,8 @@ def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
     stopped_after(paths, 2)
     with (tmp_path / ".a.part").open("ab") as ahead:
         ahead.write(b"a3")
-    with JournaledOutputs(paths, SIGNATURE) as sinks:
-        assert (sinks.blocks, sinks.state, sinks.discarded) == (2, {"lines": 2}, False)
+    with JournaledOutputs(paths, WORK) as sinks:
+        assert (sinks.blocks, sinks.counts, sinks.discarded) == (2, {"lines": 2}, "")
         sinks.append(BLOCKS[2], {"lines": 3})
         sinks.finish()
     assert [path.read_bytes() for path in paths] == [b"a1a2a3", b"b1b2b3"]
@@ -175,8 +181,9 @@ def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> Non
     paths = [tmp_path / "a", tmp_path / "b"]
     stopped_after(paths, 2)
     (tmp_path / f".b.{lost}").unlink()
-    with JournaledOutputs(paths, SIGNATURE) as sinks:
-        assert (sinks.blocks, sinks.state, sinks.discarded) == (0, None, True)
+    with JournaledOutputs(paths, WORK) as sinks:
+        assert (sinks.blocks, sinks.counts) == (0, None)
+        assert "no usable journal" in sinks.discarded
         for texts in BLOCKS:
             sinks.append(texts, {})
         sinks.finish()
@@ -187,11 +194,11 @@ def test_nothing_is_kept_beside_a_stream(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """With a stream among the outputs, nothing is kept, because a stream cannot be rewound."""
-    with pytest.raises(StoppedError), JournaledOutputs([tmp_path / "a", "-"], SIGNATURE) as sinks:
+    with pytest.raises(StoppedError), JournaledOutputs([tmp_path / "a", "-"], WORK) as sinks:
         sinks.append(BLOCKS[0], {})
         raise StoppedError
     assert not list(tmp_path.iterdir())
-    with JournaledOutputs([tmp_path / "a", "-"], SIGNATURE) as sinks:
+    with JournaledOutputs([tmp_path / "a", "-"], WORK) as sinks:
         assert sinks.blocks == 0
         sinks.append(BLOCKS[0], {})
         sinks.finish()
@@ -204,7 +211,7 @@ def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
     output = tmp_path / "out"
     write_until(output, [b"x\n"])
     (tmp_path / ".out.part").rename(output)
-    with JournaledOutputs([output], SIGNATURE) as again:
+    with JournaledOutputs([output], WORK) as again:
         assert again.blocks == 0
         assert output.read_bytes() == b"x\n"
         again.append([b"y\n"], {"lines": 1})

@@ -1,7 +1,8 @@
-"""Steps run once, run again when their inputs change, and never overwrite foreign changes."""
+"""Work continues only as the same work; steps run once and never overwrite foreign changes."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,17 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import ResumeError
+from phrasescore.runs.ledger import (
+    RECORD,
+    Entry,
+    FunctionStep,
+    Step,
+    begin,
+    differences,
+    read_entry,
+    run_steps,
+)
 from phrasescore.runs.lock import held
-from phrasescore.runs.steps import FunctionStep, Step, run_steps
 
 
 class Kitchen:
@@ -111,7 +121,7 @@ def test_damaged_stamp(tmp_path: Path, content: bytes) -> None:
     """An unreadable stamp is an error, not a reason to run the step again."""
     Kitchen(tmp_path).run()
     (tmp_path / "work" / "bake.json").write_bytes(content)
-    with pytest.raises(ResumeError, match="the stamp of an earlier run is damaged"):
+    with pytest.raises(ResumeError, match="not a record of work that this version can continue"):
         Kitchen(tmp_path).run()
 
 
@@ -133,3 +143,102 @@ def test_two_at_once(tmp_path: Path) -> None:
         pytest.raises(ResumeError, match="another process is at work here"),
     ):
         Kitchen(tmp_path).run()
+
+
+SEED = Entry({"seed": 1}, ["a" * 64], "1.0")
+
+
+def begun(folder: Path, now: Entry, **more: Any) -> None:
+    begin(folder, now, ["text"], "name a new folder", **more)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"settings": {"seed": 2}}, r"other settings: seed was 1 and is now 2\. Name a new folder"),
+        ({"inputs": ["b" * 64]}, r": text has changed\. Name"),
+        ({"version": "2.0"}, 'the version of phrasescore was "1.0" and is now "2.0"'),
+    ],
+)
+def test_another_work_is_refused(tmp_path: Path, change: dict[str, Any], sentence: str) -> None:
+    """The error names the differences without digests, and the folder is unchanged."""
+    begun(tmp_path, SEED)
+    (tmp_path / "list").write_bytes(b"")
+    begun(tmp_path, SEED)
+    with pytest.raises(ResumeError, match=sentence) as caught:
+        begun(tmp_path, dataclasses.replace(SEED, **change))
+    assert "\n" not in str(caught.value)
+    assert read_entry(tmp_path / RECORD) == SEED
+
+
+def test_a_work_that_came_to_nothing_may_be_corrected(tmp_path: Path) -> None:
+    """A folder with only its record had refused input, so a corrected run may use it."""
+    other = Entry({"seed": 2})
+    for work in (SEED, other):
+        begun(tmp_path / "run", work)
+    assert read_entry(tmp_path / "run" / RECORD) == other
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    """A folder with foreign files, or the folder of an older version, is refused."""
+    (tmp_path / "thesis.tex").write_bytes(b"x")
+    with pytest.raises(ResumeError, match=r"not empty \(thesis\.tex\) and has no run\.json"):
+        begun(tmp_path, SEED)
+    (tmp_path / RECORD).write_text('{"moses.ini": "0", "seed": 1}')
+    with pytest.raises(ResumeError, match=r"run\.json: not a record of work that this version can"):
+        begun(tmp_path, SEED)
+
+
+def test_a_run_that_was_killed_at_its_beginning(tmp_path: Path) -> None:
+    """Another run may use the folder, and removes partial files, but only these."""
+    for name in (".run.json.0123abcd.part", ".lock.0123"):
+        (tmp_path / name).write_bytes(b"{")
+    begun(tmp_path, SEED)
+    (tmp_path / "round").mkdir()
+    for name in (".list.01234567.part", "list"):
+        (tmp_path / "round" / name).write_bytes(b"whole")
+    begun(tmp_path, SEED)
+    assert [path.name for path in (tmp_path / "round").iterdir()] == ["list"]
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_finished", "is_other"),
+    [
+        (3, 5, True, False),
+        (3, None, True, False),
+        (5, 3, True, True),
+        (None, 3, True, True),
+        ("3", 5, True, True),
+        (5, 3, False, False),
+    ],
+)
+def test_a_limit_may_grow(before: Any, now: Any, is_finished: bool, is_other: bool) -> None:
+    """A limit is free until the work is finished; then it may only grow."""
+    works = Entry({"rounds": before}, finished=is_finished), Entry({"rounds": now})
+    assert bool(differences(*works, limits=["rounds"])) == is_other
+    assert differences(*works) or before == now
+
+
+def test_finished_work_of_another_version_is_whole() -> None:
+    """Only unfinished work is not continued by another version."""
+    works = Entry({}, [], "1.0", finished=True), Entry({}, [], "2.0")
+    assert not differences(*works)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "said"),
+    [
+        ({"a": 1, "b": [1, 2]}, {"a": 1, "b": (1, 2)}, []),
+        ({"a": 1}, {"a": "x"}, ['a was 1 and is now "x"']),
+        ({"a": 1}, {}, ["a was 1 and is now not set"]),
+        ({}, {"a": []}, ["a was not set and is now []"]),
+        ({}, {"a": None}, []),
+        ({"z": 0, "a": 0}, {"z": 1, "a": 1}, ["a was 0 and is now 1", "z was 0 and is now 1"]),
+        ({"a": "0" * 64}, {"a": "1" * 64}, ["a has changed"]),
+    ],
+)
+def test_each_difference_is_named(
+    before: dict[str, Any], now: dict[str, Any], said: list[str]
+) -> None:
+    """Short values are shown; for digests and the like, only the fact of a difference."""
+    assert differences(Entry(before), Entry(now)) == said
