@@ -97,6 +97,21 @@ class Trainer:
             if (folder / CURVES).exists():
                 write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
+    def speed(self, seconds: float) -> float:
+        """Return the passes in a second, after some seconds of updates that change no weight."""
+        start, words = 0.0, 0
+        for number, batch in enumerate(self._passes.batches(0, 0)):
+            mine = batch.rows[self.processes.rank :: self.processes.world]
+            self._updates(mine, number, 0.0, 1.0)
+            now = self.processes.agree(time.monotonic())
+            if not number:
+                start = now  # each of the processes has compiled its code
+                continue
+            words += batch.words
+            if now - start >= seconds:
+                break
+        return words / max(1, self._passes.words) / max(now - start, 1e-9) if words else 0.0
+
     def train(self) -> None:
         """Train until the limit of epochs, time or patience is reached.
 

@@ -19,6 +19,7 @@ from phrasescore.model.folder import (
     PROVENANCE,
     TrainingRecord,
     is_model_folder,
+    load_weights,
     refuse_foreign,
     save_model,
 )
@@ -28,7 +29,7 @@ from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import refuse_link, remove, remove_parts
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.interruption import interruptible
-from phrasescore.runs.json_files import read_object
+from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.ledger import (
     RECORD,
     Entry,
@@ -42,7 +43,7 @@ from phrasescore.runs.ledger import (
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
-from phrasescore.training.checkpoint import BEST, LATEST
+from phrasescore.training.checkpoint import BEST, LATEST, another_refused
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
     HeldOutFigure,
@@ -53,12 +54,15 @@ from phrasescore.training.evaluation import (
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
-from phrasescore.training.recipes import RECIPES, batch_size_for
+from phrasescore.training.recipes import RECIPES, batch_size_for, hidden_for, passes_of
 from phrasescore.training.settings import TrainingSettings
 
 _PAIRS = "pairs"
 _FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder
 _LIMITS = ("max_epochs", "max_seconds")  # limits of training, which may grow
+_CHOICE = "chosen.json"  # the sizes that the run has chosen, in the work folder
+# To choose a size, updates of a small model are timed, for some seconds or a share of the time.
+_PROBED, _SECONDS_TO_PROBE, _SHARE_TO_PROBE = 200, 3.0, 0.02
 # Dropout shifts ln Z of a self-normalised model. After training, the mean of ln Z is therefore
 # measured on about this many sentences and subtracted.
 _SENTENCES_TO_CENTRE = 1000
@@ -157,14 +161,18 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     pairs = (pairs or load_pairs(work / _PAIRS)).in_direction(settings.direction or "source-target")
     for line in pairs.described():
         say(line)
-    if device.type == "cpu" and settings.precision == "auto" and _is_small(settings, len(pairs)):
-        precision = "fp32"
+    any_precision = device.type == "cpu" and settings.precision == "auto"
     limit = len(pairs) // _LARGEST_HELD_OUT_SHARE
     sources, others = (min(wanted, limit) for wanted in settings.held_out_of(len(pairs)))
     settings = dataclasses.replace(
         settings.in_force(), held_out_sources=sources, held_out_pairs=others, precision=precision
     )
     parts = split(pairs, sources, others, settings.seed)
+    if settings.chooses_hidden:
+        hidden = _chosen_hidden(settings, pairs, parts, processes, earlier)
+        settings = dataclasses.replace(settings, hidden=hidden)
+    if any_precision and _is_small(settings, len(pairs)):
+        settings = dataclasses.replace(settings, precision="fp32")
     model = _new_model(settings, pairs, parts).to(device)
     trainer = Trainer(model, pairs, parts, settings, processes)
     if (work / LATEST).exists():
@@ -178,7 +186,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
         )
     say(
         f"training {sum(p.numel() for p in model.parameters()):,} parameters on "
-        f"{len(parts.training):,} {_unit(settings)} ({settings.recipe} recipe, "
+        f"{len(parts.training):,} {settings.examples} ({settings.recipe} recipe, "
         f"{settings.precision}, {device})"
     )
     with contextlib.closing(trainer):
@@ -187,8 +195,33 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
             _finish(trainer, asked)
 
 
-def _unit(settings: TrainingSettings) -> str:
-    return "sentences" if settings.learns_from == "text" else "pairs"
+def _chosen_hidden(
+    settings: TrainingSettings,
+    pairs: EncodedPairs,
+    parts: Split,
+    processes: Processes,
+    earlier: _Earlier,
+) -> int:
+    """Return the hidden units of an earlier run's model, or as many as the time allows."""
+    if earlier is _Earlier.EXTENDABLE:
+        return load_weights(settings.model).settings.hidden
+    choice = settings.work_folder / _CHOICE
+    if (settings.work_folder / LATEST).exists():
+        with another_refused(choice):
+            return int(read_object(choice)["hidden"])
+    probe = dataclasses.replace(settings, hidden=_PROBED)
+    model = _new_model(probe, pairs, parts).to(choose_device(settings.device))
+    with contextlib.closing(Trainer(model, pairs, parts, probe, processes)) as trainer:
+        time = settings.max_time or 0.0
+        passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
+    hidden = int(processes.agree(hidden_for(passes, _PROBED)))
+    processes.say(
+        f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
+        f"{passes_of(hidden, passes, _PROBED):.2f} passes over the pairs in the time"
+    )
+    if processes.leads:
+        write_json(choice, {"hidden": hidden})
+    return hidden
 
 
 def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf16", "fp32"]:
@@ -308,7 +341,7 @@ def _finish(trainer: Trainer, asked: Entry) -> None:
         say(f"ln Z of unseen words: mean {mean:.4f}, deviation {deviation:.4f}")
     say(
         f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
-        f"the {_unit(settings)}"
+        f"the {settings.examples}"
     )
     if settings.max_epochs != 0:
         _warn(trainer, held_out)
@@ -322,6 +355,7 @@ def _finish(trainer: Trainer, asked: Entry) -> None:
         "words": state.words,
         "seconds": round(state.seconds, 1),
         "passes": round(trainer.passes, 3),
+        "hidden": model.settings.hidden,
         "epoch": state.epoch,
         "position": state.position,
         **({"continued_after_updates": state.begun} if state.begun else {}),

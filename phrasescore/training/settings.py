@@ -15,6 +15,7 @@ from phrasescore.model.kinds import KINDS, Kind, Material, kind_named, read_sett
 from phrasescore.model.model_settings import (
     ContextName,
     Direction,
+    EncoderDecoderSettings,
     Formulation,
     ModelSettings,
     Reading,
@@ -187,6 +188,16 @@ class TrainingSettings:
         return self.model_kind.learns_from
 
     @property
+    def chooses_hidden(self) -> bool:
+        """Whether the time decides the number of hidden units: that of a gated phrase model."""
+        sizes = self.model_kind.settings
+        return (
+            (self.hidden, self.recipe, sizes) == (None, "fast", EncoderDecoderSettings)
+            and self.unit in (None, "gated")
+            and self.max_time is not None
+        )
+
+    @property
     def examples(self) -> str:
         """What a pass goes over, in the plural."""
         return "sentences" if self.learns_from == "text" else "pairs"
@@ -260,9 +271,11 @@ class TrainingSettings:
             names += ["dropout", "label_smoothing"]
         left_out = {"kind", "source_vocabulary", "target_vocabulary"}
         defaults = {each.name: each.default for each in dataclasses.fields(kind.settings)}
+        unknown = {"hidden": None, "maxout": self.maxout} if self.chooses_hidden else {}
         return {
             **{name: value for name, value in defaults.items() if name not in left_out},
             **self._sizes,
+            **unknown,
             **({"max_length": self.length_limit} if kind.of_sentences else {}),
             **({"byte_pairs": self.byte_pairs} if self.byte_pairs else {}),
             **{name: getattr(settings, name) for name in names},

@@ -408,3 +408,23 @@ def test_a_finished_model_is_trained_further(
     trainings.finish(tmp_path / "two", "--max-epochs", "5")
     weights = [tmp_path / name / "model" / "model.safetensors" for name in ("one", "two")]
     assert sha256_of(weights[0]) == sha256_of(weights[1])
+
+
+def test_the_time_chooses_the_size_of_a_phrase_model(
+    phrasescore: Phrasescore, table: Path, tmp_path: Path
+) -> None:
+    """The size is told, stored and kept when the model is trained further."""
+    command = ["train", table, "model", "--embedding", "8", "--rank", "8"]
+    done = phrasescore(*command, "--max-time", "1s")
+    assert done.returncode == 0, done.stderr.decode()
+    (told,) = re.findall(rb"choosing --hidden ([0-9]+): at the speed of this", done.stderr)
+    further = phrasescore(*command, "--max-time", "2s")
+    assert further.returncode == 0, further.stderr.decode()
+    assert b"training model/ further" in further.stderr
+    assert b"choosing" not in further.stderr
+    record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
+    assert record["settings"]["hidden"] is None
+    assert record["training"]["hidden"] == int(told)
+    other = phrasescore(*command, "--max-time", "2s", "--hidden", "77")
+    assert other.returncode == 6
+    assert b"hidden was not set and is now 77" in other.stderr
