@@ -297,7 +297,8 @@ def test_refused_filters(
 ) -> None:
     """Models that do not match, and missing options, get one sentence."""
     monkeypatch.chdir(data)
-    save_random_model(Path("lm"), [], FRENCH, kind="feed-forward-lm")
+    if not Path("lm").exists():
+        save_random_model(Path("lm"), [], FRENCH, kind="feed-forward-lm")
     with pytest.raises(PhrasescoreError) as caught:
         run("--model", "model", "pairs.tsv.gz", *arguments)
     assert caught.value.exit_code == 2

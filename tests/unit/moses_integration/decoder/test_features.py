@@ -37,9 +37,11 @@ def test_wrong_numbers(number: str) -> None:
     """Non-ASCII digits and numbers too large for arrays are refused with their place."""
     with pytest.raises(IniError, match=r"moses.ini:4: table-limit of T is .* expected a whole"):
         features(limit=number)
+    if not number.isascii() or "_" in number:
+        return  # in a mapping, Moses reads such words as 0
     for mapping in (f"0 T {number}", f"{number} T 0"):
         with pytest.raises(IniError, match=r"\[mapping\] has .*, expected 'path T table'"):
-            features(mapping=mapping.replace("1_0", "\u0661"))
+            features(mapping=mapping)
 
 
 @pytest.mark.parametrize("score", ["nan", "inf", "0", "-1", "1_0", "\u00b2", "", "1e999"])

@@ -9,8 +9,8 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
+from moses_integration.tables.filtering import FilteredTable
 from phrasescore.errors import IniError, InputError
-from phrasescore.runs.results import FilteredTable
 from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import NBestDecoder, read_source
 from tuning.loop.decoding import prepare as prepare_lines
