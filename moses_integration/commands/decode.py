@@ -149,8 +149,8 @@ def decode(options: DecodeOptions) -> None:
     }
     paths = {name: path for name, path in named.items() if path is not None}
     printed = options.settings(OutputSettings)
-    given = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
-    threads = options.threads or (usable_cores() if given == "all" else int(given))
+    usual = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
+    threads = options.threads or (usable_cores() if usual == "all" else int(usual))
     with resumable((), [options.output, *paths.values()]):
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:

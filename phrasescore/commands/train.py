@@ -134,8 +134,8 @@ class TrainOptions(Device):
     )
     hidden: int | None = option(
         _LAYER,
-        f"The number of hidden units.  [default: {_PHRASE.hidden}, with --max-time as many as the "
-        "time allows at this machine's speed; feed-forward-phrase: "
+        f"The number of hidden units.  [default: {_PHRASE.hidden}, with --max-time on a CPU as "
+        "many as the time allows at its speed; feed-forward-phrase: "
         f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
         f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
         f"{_FAST_RNN['hidden']}, with --recipe paper 1000]",

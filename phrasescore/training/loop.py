@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from pathlib import Path
 
@@ -98,9 +99,13 @@ class Trainer:
                 write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
     def speed(self, seconds: float) -> float:
-        """Return the passes in a second, after some seconds of updates that change no weight."""
+        """Return the passes in a second, measured on some seconds of updates.
+
+        The learning rate is 0, but the moments change, so the trainer cannot train afterwards.
+        """
         start, words = 0.0, 0
-        for number, batch in enumerate(self._passes.batches(0, 0)):
+        passes = map(self._passes.batches, itertools.count())
+        for number, batch in enumerate(itertools.chain.from_iterable(passes)):
             mine = batch.rows[self.processes.rank :: self.processes.world]
             self._updates(mine, number, 0.0, 1.0)
             now = self.processes.agree(time.monotonic())
@@ -110,7 +115,7 @@ class Trainer:
             words += batch.words
             if now - start >= seconds:
                 break
-        return words / max(1, self._passes.words) / max(now - start, 1e-9) if words else 0.0
+        return words / self._passes.words / max(now - start, 1e-9)
 
     def train(self) -> None:
         """Train until the limit of epochs, time or patience is reached.

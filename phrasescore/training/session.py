@@ -24,6 +24,7 @@ from phrasescore.model.folder import (
     save_model,
 )
 from phrasescore.model.kinds import build
+from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import refuse_link, remove, remove_parts
@@ -202,25 +203,44 @@ def _chosen_hidden(
     processes: Processes,
     earlier: _Earlier,
 ) -> int:
-    """Return the hidden units of an earlier run's model, or as many as the time allows."""
+    """Return the hidden units of an earlier run's model, or as many as the time allows.
+
+    Times of different sizes were measured on CPUs; a GPU takes the usual size.
+    """
     if earlier is _Earlier.EXTENDABLE:
         return load_weights(settings.model).settings.hidden
     choice = settings.work_folder / _CHOICE
     if (settings.work_folder / LATEST).exists():
         with another_refused(choice):
-            return int(read_object(choice)["hidden"])
-    probe = dataclasses.replace(settings, hidden=_PROBED)
-    model = _new_model(probe, pairs, parts).to(choose_device(settings.device))
+            hidden = read_object(choice)["hidden"]
+            if hidden not in range(1, EncoderDecoderSettings.hidden + 1):
+                raise ValueError(f"no run chooses {hidden!r} hidden units")
+            return int(hidden)
+    hidden = EncoderDecoderSettings.hidden
+    if (device := choose_device(settings.device)).type == "cpu":
+        hidden = _hidden_for_time(settings, pairs, parts, processes, device)
+    if processes.leads:
+        write_json(choice, {"hidden": hidden})
+    return hidden
+
+
+def _hidden_for_time(
+    settings: TrainingSettings,
+    pairs: EncodedPairs,
+    parts: Split,
+    processes: Processes,
+    device: torch.device,
+) -> int:
+    """Time a small model, and return the number of hidden units that suits the time."""
+    probe, time = dataclasses.replace(settings, hidden=_PROBED), settings.max_time or 0.0
+    model = _new_model(probe, pairs, parts).to(device)
     with contextlib.closing(Trainer(model, pairs, parts, probe, processes)) as trainer:
-        time = settings.max_time or 0.0
         passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
     hidden = int(processes.agree(hidden_for(passes, _PROBED)))
     processes.say(
         f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
         f"{passes_of(hidden, passes, _PROBED):.2f} passes over the pairs in the time"
     )
-    if processes.leads:
-        write_json(choice, {"hidden": hidden})
     return hidden
 
 

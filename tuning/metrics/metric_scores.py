@@ -17,7 +17,6 @@ mixture negative.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,9 +30,6 @@ from tuning.metrics.metric_settings import (
     MetricName,
     Objective,
 )
-
-if TYPE_CHECKING:
-    pass
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS

@@ -16,13 +16,14 @@ from phrasescore.training.pairs import PairSettings
 def test_which_words_stand_once(tmp_path: Path) -> None:
     """They are found in the training rows, unless the shortlist already leaves out enough words."""
     (tmp_path / "text").write_bytes(b"a b a\nb c\nd c\n")
-    given = (tmp_path / "text",), tmp_path / "pairs"
-    side = encode_texts(*given, PairSettings(), max_length=9).target
+    text = (tmp_path / "text",)
+    side = encode_texts(text, tmp_path / "pairs", PairSettings(), max_length=9).target
     found = seen_once(side, np.array([0, 1]))
     assert {side.vocabulary.words[i] for i in np.flatnonzero(found)} == {b"c"}
     (tmp_path / "text").write_bytes(b"a a b c d e\n")
     for words, once in ((5, b"bcde"), (4, b"bcd"), (3, b"")):
-        side = encode_texts(*given, PairSettings(target_words=words), max_length=9).target
+        settings = PairSettings(target_words=words)
+        side = encode_texts(text, tmp_path / f"pairs{words}", settings, max_length=9).target
         found = seen_once(side, np.array([0]))
         assert b"".join(side.vocabulary.words[i] for i in np.flatnonzero(found)) == once
 
