@@ -201,7 +201,7 @@ def test_hypotheses_scored_in_small_groups_are_the_same(
     loaded = decoder.load(random_sentences(2, 6, 5, 9, words=8))
     expected = [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded)]
     assert expected == [(d.words(), d.totals.tolist()) for d in decoder.decode(loaded, threads=2)]
-    monkeypatch.setattr("moses_integration.decoder.decoder._FIRST_WAITING", 1)
+    monkeypatch.setattr("moses_integration.decoder.search.neural_search._FIRST_WAITING", 1)
     monkeypatch.setattr("moses_integration.decoder.features.neural._FIRST_EDGES", 1)
     monkeypatch.setattr("moses_integration.decoder.features.neural._KEPT_BYTES", 0)
     found = list(decoder.decode(loaded))

@@ -84,6 +84,7 @@ def test_normalisation(folder: Path) -> None:
     (unfit,) = found(" normalised=false")
     assert unfit.severity == "error"
     assert "was not trained with --self-normalise" in unfit.what
+    shutil.rmtree("lm")
     save_random_language_model(Path("lm"), FRENCH, self_normalise=0.1)
     assert found(" normalised=false") == ()
     (slow,) = found()
@@ -109,6 +110,7 @@ def test_folders_that_are_no_such_model(folder: Path) -> None:
 
 def test_a_model_of_the_source_language(folder: Path) -> None:
     """A model of the source language is recognised by the table's words, without a dev set."""
+    shutil.rmtree("lm")
     save_random_language_model(Path("lm"), [*ENGLISH, b","])
     (finding,) = found()
     assert (finding.severity, finding.where) == ("error", "lm")
@@ -116,6 +118,7 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
         "the model knows 0% of the words on the target side of table, but 100% of the words on the "
         "other side"
     )
+    shutil.rmtree("lm")
     save_random_language_model(Path("lm"), [b"le"])
     (few,) = found()
     assert (few.severity, few.what) == (

@@ -16,7 +16,7 @@ from moses_integration.tables.filtering import (
     filter_table,
     is_filterable,
 )
-from phrasescore.errors import InputError, PhrasescoreError
+from phrasescore.errors import InputError, PhrasescoreError, ResumeError
 
 WORDS = st.sampled_from([b"a", b"b", "\u00a0".encode(), b"c"])
 LINES = st.lists(st.lists(WORDS, max_size=12), max_size=4)
@@ -77,12 +77,16 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
         ("TM", 2, 1),
         ("LR", 2, 1),
     ]
+    expected = ini
     for name, path in (("TM", "pt"), ("LR", "ro")):
-        ini = ini.with_feature_option(name, "path", str(tmp_path / "out" / f"{name}.gz"))
+        place = str(tmp_path / "out" / f"{name}.gz")
+        expected = expected.with_feature_option(name, "path", place)
         (tmp_path / path).unlink()
-    assert filtered.to_bytes() == ini.to_bytes()
+    assert filtered.to_bytes() == expected.to_bytes()
     again, none = filter_system(ini, [b"a"], tmp_path / "out")
-    assert (again.to_bytes(), none) == (ini.to_bytes(), [])
+    assert (again.to_bytes(), none) == (expected.to_bytes(), [])
+    with pytest.raises(ResumeError, match="text has changed"):
+        filter_system(ini, [b"q"], tmp_path / "out")
 
 
 def test_a_killed_filter_leaves_nothing_in_the_way(tmp_path: Path) -> None:
