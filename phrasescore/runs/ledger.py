@@ -94,10 +94,8 @@ def differences(
     >>> differences(Entry({"seed": 1, "text": "0" * 64}), Entry({"seed": 2}))
     ['seed was 1 and is now 2', 'text has changed']
     """
-    pairs = {
-        name: (before.settings.get(name), now.settings.get(name))
-        for name in sorted({*before.settings, *now.settings})
-    }
+    old, new = dict(_flat(before.settings)), dict(_flat(now.settings))
+    pairs = {name: (old.get(name), new.get(name)) for name in sorted({*old, *new})}
     for name in limits:
         if not before.finished or _has_grown(*pairs.get(name, (None, None))):
             pairs.pop(name, None)
@@ -105,17 +103,26 @@ def differences(
         pairs["the version of phrasescore"] = before.version, now.version
     texts = {name: tuple(map(_text, values)) for name, values in pairs.items()}
     found = [
-        f"{name} was {old} and is now {new}"
-        if max(len(old), len(new)) <= _MAX_SHOWN
+        f"{name} was {past} and is now {present}"
+        if max(len(past), len(present)) <= _MAX_SHOWN
         else f"{name} has changed"
-        for name, (old, new) in texts.items()
-        if old != new
+        for name, (past, present) in texts.items()
+        if past != present
     ]
     if len(before.inputs) != len(now.inputs):
         return [*found, f"the work reads {len(now.inputs)} files, not {len(before.inputs)}"]
     names = inputs or [f"input {number + 1}" for number in range(len(now.inputs))]
     digests = zip(names, before.inputs, now.inputs, strict=True)
     return found + [f"{name} has changed" for name, old, new in digests if old != new]
+
+
+def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield each setting; the name of a setting within a setting is such as ``tuning.rounds``."""
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{begin}{name}.")
+        else:
+            yield f"{begin}{name}", value
 
 
 def _has_grown(old: Any, new: Any) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from collections.abc import Collection, Iterable, Set
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -139,19 +139,10 @@ class KeptRow:
         endings = tuple(map(_of_seed, seeds - {run.seed for run in old.runs}))
         names = [name for name in self.inputs if not name.endswith(endings)]
         before, now = (
-            Entry(dict(_flat(row.described)), [row.inputs.get(name, "") for name in names])
+            Entry(row.described, [row.inputs.get(name, "") for name in names])
             for row in (old, self)
         )
         return differences(before, now, names)
-
-
-def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield each setting under its full name in the experiment file, such as ``tuning.rounds``."""
-    for name, value in settings.items():
-        if isinstance(value, dict) and value:
-            yield from _flat(value, f"{begin}{name}.")
-        else:
-            yield f"{begin}{name}", value
 
 
 @dataclass(frozen=True)

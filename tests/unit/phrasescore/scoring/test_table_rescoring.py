@@ -121,9 +121,9 @@ def test_kill_9_and_go_on(
     ("name", "change"),
     [
         ("models", {"models": [tiny_model("other")]}),
-        ("settings", {"settings": ScoringSettings(unknown_column=True)}),
-        ("settings", {"settings": ScoringSettings(unknown="share")}),
-        ("numerics", {"numerics": {"batch_size": 7}}),
+        ("settings.unknown_column", {"settings": ScoringSettings(unknown_column=True)}),
+        ("settings.unknown", {"settings": ScoringSettings(unknown="share")}),
+        ("numerics.batch_size", {"numerics": {"batch_size": 7}}),
         ("lines_per_block", {"lines_per_block": 5}),
     ],
 )
