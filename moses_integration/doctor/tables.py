@@ -201,6 +201,13 @@ def check_text_tables(
         if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
             survey = TableSurvey(path).read()
             _check_lines(found, survey, line)
+            if survey.format is not None and survey.format.hierarchical:
+                by_rules = ini.values("search-algorithm")[:1] not in ((), ("0",), ("1",))
+                severity: Severity = "embedded error" if by_rules else "error"
+                what = "a table of hierarchical rules, which a search by phrases cannot use"
+                found.add(
+                    severity, path, what, "decode with moses_chart, and its [search-algorithm]"
+                )
             _check_phrase_table(found, survey, declared_scores(line))
             if survey.broken is None:
                 # only the first table has to cover the text

@@ -103,6 +103,31 @@ FEATURE_KINDS: dict[str, FeatureKind] = {
     "BleuScoreFeature": FeatureKind(stateful=True, tuneable=False),
 }
 
+# options of all feature functions of Moses; the last three do not affect scores
+COMMON_OPTIONS = frozenset(
+    [
+        "name",
+        "num-features",
+        "tuneable",
+        "tuneable-components",
+        "require-sorting-after-source-context",
+        "verbosity",
+        "filterable",
+    ]
+)
+FACTOR_OPTIONS = frozenset(["input-factor", "output-factor"])
+# class of the embedded decoder -> its options besides the common options; cache-size, order, load
+# and lazyken affect how Moses loads a model, not the scores
+OPTIONS = {
+    "UnknownWordPenalty": frozenset[str](),
+    "WordPenalty": frozenset[str](),
+    "PhrasePenalty": frozenset(["per-phrase-table"]),
+    "PhraseDictionaryMemory": FACTOR_OPTIONS | {"path", "table-limit", "cache-size"},
+    "LexicalReordering": FACTOR_OPTIONS | {"path", "type", "default-scores"},
+    "Distortion": frozenset[str](),
+    "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
+    "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
+}
 # the parts of a lexical reordering type that determine the number of values
 _ORIENTATIONS = {"msd": 3, "mslr": 4, "monotonicity": 2, "leftright": 2}
 

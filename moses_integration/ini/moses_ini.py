@@ -31,6 +31,8 @@ _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-
 _BLANKS = " \t\r"
 _BARS = "|||"
 _TOKEN = re.compile(r"[^ \t\r]+")
+# the options of KENLM that Moses reads more than once; the last one counts
+_REPEATABLE = frozenset(("KENLM", key) for key in ("factor", "order", "path", "lazyken", "load"))
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,8 @@ class MosesIni:
         for feature in self.features:
             if names[feature.name] > 1:
                 raise self.error(
-                    f"two features have the name {feature.name}",
+                    f"two features have the name {feature.name}, which Moses reads, but no list or "
+                    "weight tells them apart",
                     line=feature.line,
                     remedy="give one of them another name=",
                 )
@@ -327,7 +330,7 @@ def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
                 remedy="remove blanks around '=' and inside values; Moses cannot read a path "
                 "with blanks",
             )
-        if key in options:
+        if key in options and (kind, key) not in _REPEATABLE:
             raise IniError(f"the feature line has the key {key} twice")
         options[key] = value
     if _BARS in options.get("name", ""):
@@ -357,7 +360,10 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
 
 def _parse_weight(name: str, token: str) -> float:
     if (value := finite_number(token)) is None:
-        raise IniError(f"a weight of {name} is {token!r}, expected a finite number")
+        raise IniError(
+            f"a weight of {name} is {token!r}, expected a finite number",
+            remedy="correct it; Moses reads it as some number, without a word",
+        )
     return value
 
 
@@ -382,11 +388,10 @@ def _with_option(line: str, key: str, value: str) -> str:
     """
     refuse_unreadable(key, value)
     code, mark, comment = line.partition("#")
-    for token in list(_TOKEN.finditer(code))[1:]:
-        if token[0].partition("=")[0] == key:
-            code = code[: token.start()] + f"{key}={value}" + code[token.end() :]
-            break
-    else:
+    tokens = [each for each in list(_TOKEN.finditer(code))[1:] if each[0].startswith(f"{key}=")]
+    for token in reversed(tokens):
+        code = code[: token.start()] + f"{key}={value}" + code[token.end() :]
+    if not tokens:
         end = len(code.rstrip(_BLANKS))
         code = f"{code[:end]} {key}={value}{code[end:]}"
     return code + mark + comment

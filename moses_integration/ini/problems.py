@@ -7,12 +7,19 @@ IOWrapper.cpp of mosesdecoder 34452895f.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
 from moses_integration.ini.edits import TUNABLE_NAME, factor_problems, own_features
-from moses_integration.ini.feature_kinds import LANGUAGE_MODEL_KINDS, PHRASE_TABLE_KINDS
+from moses_integration.ini.feature_kinds import (
+    COMMON_OPTIONS,
+    LANGUAGE_MODEL_KINDS,
+    OPTIONS,
+    OWN_KINDS,
+    PHRASE_TABLE_KINDS,
+)
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import (
     BINARY_TABLE_KINDS,
@@ -20,7 +27,7 @@ from moses_integration.ini.model_files import (
     find_model_file,
     named_paths,
 )
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, code_of
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, SECTIONS, SHORT_NAMES
 from phrasescore.errors import IniError, InputError, did_you_mean
 from phrasescore.table.input_files import whole_number
@@ -32,6 +39,12 @@ _VALUES = {"search-algorithm": ((0, 1), (0, 1, 3, 5, 6, 7, 8, 9)), "inputtype": 
 _MAX_THREADS = 256
 _NUMBER = re.compile("[+-]?[0-9]{1,9}")
 _PHRASES_ONLY = frozenset(["Distortion", "LexicalReordering"])  # Moses refuses them beside rules
+_SINGLE = frozenset(["WordPenalty", "UnknownWordPenalty"])  # Moses refuses a second one
+# options of KENLM -> the values that Moses takes
+_KENLM_VALUES = {
+    "load": ["lazy", "populate_or_lazy", "populate_or_read", "populate", "read", "parallel_read"],
+    "lazyken": ["0", "1", "false", "true"],
+}
 
 
 def _number_read(value: str) -> int:
@@ -113,12 +126,67 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
                 problem = f"with [{name}] {value} Moses cannot translate plain text in this system"
                 remedy = f"write one of {', '.join(map(str, known))}"
                 yield "moses error", ini.error(problem, line=number, remedy=remedy)
+    yield from _feature_problems(ini)
+
+
+def _feature_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
+    counts: Counter[str] = Counter()
     for line in ini.features:
+        yield from _option_problems(ini, line)
         yield from _table_problems(ini, line)
+        counts[line.kind] += 1
+        if line.kind in _SINGLE and counts[line.kind] == 2:
+            problem, remedy = f"real Moses refuses a second {line.kind}", "delete one of the lines"
+            yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
         if line.kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
             problem = f"real Moses has {line.kind} only if it was built with it"
             remedy = "use KENLM, which reads ARPA files"
             yield "warning", ini.error(problem, line=line.line, remedy=remedy)
+
+
+def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:
+    """Yield what Moses refuses in the line of a usual class."""
+    if line.kind not in OPTIONS.keys() - OWN_KINDS:
+        return
+    is_reordering = line.kind == "LexicalReordering"
+    common = {"name", "num-features"} if is_reordering else COMMON_OPTIONS
+    for key, value in line.options.items():
+        if line.kind in _PHRASES_ONLY and key.startswith("sparse"):
+            continue
+        severity: Severity = "error"
+        problem, remedy = "", "delete the option"
+        if key not in common | OPTIONS[line.kind]:
+            severity = "moses error" if key in COMMON_OPTIONS else "error"
+            guess = did_you_mean(key, common | OPTIONS[line.kind])
+            problem = f"Moses refuses the unknown option {key} of {line.kind}{guess}"
+        elif line.kind == "KENLM" and value not in _KENLM_VALUES.get(key, [value]):
+            severity = "moses error"
+            problem = f"Moses refuses {key}={value}, expected {', '.join(_KENLM_VALUES[key])}"
+            remedy = "correct or delete the option"
+        if problem:
+            yield severity, ini.error(problem, line=line.line, remedy=remedy)
+    if "path" in OPTIONS[line.kind] and not line.options.get("path"):
+        problem, remedy = f"{line.name} has no path", "add path=FILE to the line"
+        yield "error", ini.error(problem, line=line.line, remedy=remedy)
+    if line.kind == "KENLM":
+        yield from _language_model_problems(ini, line)
+
+
+def _language_model_problems(
+    ini: MosesIni, line: FeatureLine
+) -> Iterator[tuple[Severity, IniError]]:
+    if "\t" in code_of(ini.lines[line.line - 1]):
+        problem = f"a tab in the line of {line.name}; Moses separates options of KENLM by blanks"
+        remedy = "write blanks instead of tabs"
+        yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
+    factor = line.options.get("factor", "0")
+    made = [
+        each.options["output-factor"] for each in ini.features if "output-factor" in each.options
+    ]
+    if factor not in ",".join(made or [factor]).split(","):
+        problem = f"{line.name} reads factor {factor}, which no table makes: Moses crashes"
+        remedy = "correct factor=, or the output-factor= of the tables"
+        yield "error", ini.error(problem, line=line.line, remedy=remedy)
 
 
 def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:

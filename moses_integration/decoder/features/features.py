@@ -14,6 +14,7 @@ from typing import TypeVar
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
 from moses_integration.ini.edits import factor_problems, neural_options
+from moses_integration.ini.feature_kinds import COMMON_OPTIONS, FACTOR_OPTIONS, OPTIONS
 from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OUTPUT_SECTIONS, SHORT_NAMES
@@ -29,31 +30,6 @@ _MAX_ENTRIES = 10**9
 _SHOWN = 30
 # classes with one component; a PhrasePenalty may instead have one component for each table
 _SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
-# options of all feature functions of Moses; the last three have no effect in this decoder
-_COMMON_OPTIONS = frozenset(
-    [
-        "name",
-        "num-features",
-        "tuneable",
-        "tuneable-components",
-        "require-sorting-after-source-context",
-        "verbosity",
-        "filterable",
-    ]
-)
-_FACTORS = frozenset(["input-factor", "output-factor"])
-# class -> its options besides the common options; cache-size, order, load and lazyken affect
-# how Moses loads a model, not the scores
-OPTIONS = {
-    "UnknownWordPenalty": frozenset[str](),
-    "WordPenalty": frozenset[str](),
-    "PhrasePenalty": frozenset(["per-phrase-table"]),
-    "PhraseDictionaryMemory": _FACTORS | {"path", "table-limit", "cache-size"},
-    "LexicalReordering": _FACTORS | {"path", "type", "default-scores"},
-    "Distortion": frozenset[str](),
-    "KENLM": frozenset(["path", "factor", "order", "load", "lazyken", "oov-feature"]),
-    "FeedForwardLM": frozenset(["path", "normalised", "unknown"]),
-}
 # sections that this package reads, or that affect only messages
 _READ = frozenset(
     [
@@ -332,7 +308,7 @@ def _check_feature(line: FeatureLine) -> None:
             remedy="name the text table or ARPA file from which the model was made, remove the "
             "feature, or decode with Moses",
         )
-    known = _COMMON_OPTIONS | OPTIONS[line.kind]
+    known = COMMON_OPTIONS | OPTIONS[line.kind]
     for key, value in line.options.items():
         if key not in known:
             raise IniError(
@@ -340,7 +316,7 @@ def _check_feature(line: FeatureLine) -> None:
                 f"{did_you_mean(key, known)}",
                 remedy="delete the option, or decode with Moses",
             )
-        if key in (*_FACTORS, "factor") and value != "0":
+        if key in (*FACTOR_OPTIONS, "factor") and value != "0":
             raise IniError(
                 f"{line.name} uses factor {value}, but the embedded decoder supports only factor 0",
                 remedy="decode with Moses",

@@ -306,6 +306,9 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         E, "a '|', which Moses takes for the separator of factors", "dev.en:2"),
     "carriage returns": (edit("dev.fr", lambda data: data.replace(b"\n", b"\r\n")),
         E, "a carriage return at the", "dev.fr:1"),
+    "rules": (edit("phrase-table.gz", lambda data: b"".join(
+            b" [X] |||".join(line.split(b" |||", 2)) + b"\n" for line in data.splitlines()[:40])),
+        E, "a table of hierarchical rules, which a search by phrases cannot use", ""),
     "another case": (edit("dev.en", lambda data: data.decode().title().encode()),
         E, "tokens it does not know if they were in lower case", "dev.en"),
     "another escaping": (edit("dev.fr", lambda data: data.replace(b"&apos;", b"'")),

@@ -277,3 +277,11 @@ def test_an_option_is_read_back_as_it_was_set(data: bytes, value: str) -> None:
     assert edited.features[1:] == ini.features[1:]
     others = [line for index, line in enumerate(ini.lines) if index != target.line - 1]
     assert others == [line for index, line in enumerate(edited.lines) if index != target.line - 1]
+
+
+def test_kenlm_reads_some_options_again() -> None:
+    """As in Moses, the last of several values counts; an edit replaces all of them."""
+    ini = MosesIni.parse(b"[feature]\nKENLM name=L path=a factor=1 path=b factor=0\n")
+    assert dict(ini.feature("L").options) == {"name": "L", "path": "b", "factor": "0"}
+    edited = ini.with_feature_option("L", "path", "c").to_bytes()
+    assert edited == b"[feature]\nKENLM name=L path=c factor=1 path=c factor=0\n"

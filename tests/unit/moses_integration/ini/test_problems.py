@@ -13,7 +13,7 @@ from moses_integration.ini.problems import problems
 @pytest.fixture(autouse=True)
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory, with some of the files."""
-    for name in ("lm.arpa.gz", "cpt.minphr", "reo.gz"):
+    for name in ("lm", "lm.arpa.gz", "cpt.minphr", "reo.gz"):
         (tmp_path / name).touch()
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -66,6 +66,20 @@ def test_a_sound_ini_has_no_problems() -> None:
         (b"[weight]\nNope0= 1\n", "x.ini:4: weights for Nope0, but there is no such feature"),
         (b"[weight]\nDistortion0= 1 2\n", "x.ini:4: 2 weights for Distortion0, which has 1"),
         (b"[feature]\nMyOwn\n", "x.ini:4: unknown feature class MyOwn"),
+        (b"[feature]\nKENLM name=L path=lm load=foo\n", "x.ini:4: Moses refuses load=foo, expected "
+         "lazy, populate_or_lazy"),
+        (b"[feature]\nKENLM name=L path=lm lazyken=x\n", "x.ini:4: Moses refuses lazyken=x"),
+        (b"[feature]\nKENLM name=L path=lm fctor=0\n", "x.ini:4: Moses refuses the unknown option "
+         "fctor of KENLM (did you mean factor?). Delete the option."),
+        (b"[feature]\nKENLM\tname=L path=lm\n", "x.ini:4: a tab in the line of L; Moses"),
+        (b"[feature]\nKENLM name=L factor=0\n", "x.ini:4: L has no path. Add path=FILE"),
+        (b"[feature]\nKENLM name=L path=lm factor=1\nPhraseDictionaryCompact num-features=1 "
+         b"input-factor=0 output-factor=0 path=cpt\n", "x.ini:4: L reads factor 1, which no table "
+         "makes: Moses crashes. Correct factor=, or the output-factor= of the tables."),
+        (b"[feature]\nWordPenalty foo=1\n", "x.ini:4: Moses refuses the unknown option foo of Wo"),
+        (b"[feature]\nWordPenalty\nWordPenalty\n", "x.ini:5: real Moses refuses a second WordPen"),
+        (b"[feature]\nLexicalReordering type=msd-backward-fe input-factor=0 output-factor=0 "
+         b"path=reo tuneable=false\n", "x.ini:4: Moses refuses the unknown option tuneable"),
         (b"[feature]\nWordPenalty name=WP_0\n", "x.ini:4: mert-moses.pl does not tune a feature "
          "called WP_0"),
     ],
