@@ -80,11 +80,15 @@ def examine(
         InputError: The ini or a text of the development set does not exist or cannot be read.
     """
     found = Diagnosis()
+    severity: Severity = "error"
     try:
         system = MosesIni.read(ini)
+        if system.old_style_sections:
+            severity = "embedded error"
+            found.warning(ini, "nothing else was checked in this old-style file", "convert it")
         system.refuse_old_style()
     except IniError as error:
-        found.add_error(error, ini)
+        found.add_error(error, ini, severity)
         return found
     texts = [Text.read(path) for path in references]
     check_ini(found, system)

@@ -138,10 +138,15 @@ def _feature_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         if line.kind in _SINGLE and counts[line.kind] == 2:
             problem, remedy = f"real Moses refuses a second {line.kind}", "delete one of the lines"
             yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
+        remedy = ""
         if line.kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
-            problem = f"real Moses has {line.kind} only if it was built with it"
             remedy = "use KENLM, which reads ARPA files"
-            yield "warning", ini.error(problem, line=line.line, remedy=remedy)
+        elif line.kind == "PhraseDictionaryCompact":
+            remedy = "build Moses with --with-cmph, or use ProbingPT"
+        if remedy:
+            problem = f"real Moses has {line.kind} only if it was built with it"
+            severity: Severity = "warning" if line.kind in LANGUAGE_MODEL_KINDS else "note"
+            yield severity, ini.error(problem, line=line.line, remedy=remedy)
 
 
 def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:

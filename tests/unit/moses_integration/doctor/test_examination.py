@@ -266,7 +266,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "an ini that cannot be read": (in_ini(b"LM0= 0.17", b"LM0=0.17"),
         E, "is not of the form 'Name= 0.3'", INI + ":19"),
     "old style": (edit("moses.ini", lambda _: b"[ttable-file]\n0 0 0 4 phrase-table.gz\n"),
-        E, "an old-style moses.ini", INI + ":2"),
+        EMBEDDED, "an old-style moses.ini", INI + ":2"),
     "no language model": (
         edit(
             "moses.ini",

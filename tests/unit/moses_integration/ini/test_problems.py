@@ -20,8 +20,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def found(data: bytes) -> list[str]:
-    """Return the problems of an ini called x.ini."""
-    return [str(problem) for _, problem in problems(MosesIni.parse(data, "x.ini"))]
+    """Return the problems of an ini called x.ini, without notes."""
+    ini = MosesIni.parse(data, "x.ini")
+    return [str(problem) for severity, problem in problems(ini) if severity != "note"]
+
+
+def test_compact_tables_need_a_moses_with_them() -> None:
+    """Moses is often built without the library that reads compact tables."""
+    data = b"[feature]\nPhraseDictionaryCompact input-factor=0 output-factor=0 path=cpt\n"
+    ((severity, problem),) = problems(MosesIni.parse(data))
+    assert severity == "note"
+    assert problem.problem == (
+        "real Moses has PhraseDictionaryCompact only if it was built with it"
+    )
 
 
 def test_files_that_moses_would_not_find(folder: Path) -> None:
