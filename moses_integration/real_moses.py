@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
@@ -34,7 +34,7 @@ _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _SECONDS = 600
 _LAST_LINES = 3
-_CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+_CAPTURED: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
@@ -97,7 +97,9 @@ class ExternalMoses:
     text: Path
     threads: int = 1
 
-    def command(self, weights: Mapping[str, Sequence[float]], size: int) -> list[str]:
+    def command(
+        self, weights: Mapping[str, Sequence[float]], size: int, *, phrases: bool = False
+    ) -> list[str]:
         """Return the command that prints lists of up to ``size`` distinct translations."""
         overwritten = " ".join(
             f"{name}= " + " ".join(f"{value:.9g}" for value in values)
@@ -107,12 +109,19 @@ class ExternalMoses:
             *(str(self.binary), "-f", str(self.ini)),
             *("-weight-overwrite", overwritten),
             *("-n-best-list", "-", str(size), "distinct"),
+            *(["-include-segmentation-in-n-best"] if phrases else []),
             *("-input-file", str(self.text)),
             *("-threads", str(self.threads)),
         ]
 
     def write_nbest(
-        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
+        self,
+        weights: Mapping[str, Sequence[float]],
+        size: int,
+        output: Path,
+        log: Path,
+        *,
+        phrases: bool = False,
     ) -> int:
         """Translate, and write the n-best list, which appears when it is complete.
 
@@ -121,6 +130,7 @@ class ExternalMoses:
             size: The maximum number of different translations of each sentence.
             output: The list; gzip if the name ends in ``.gz``.
             log: Receives the messages of Moses.
+            phrases: Whether each line shows the phrases of its candidate.
 
         Returns:
             The number of lines.
@@ -129,7 +139,7 @@ class ExternalMoses:
             DecoderError: Moses could not be started, died, or printed nothing.
             NBestError: The output of Moses ends in the middle of a line.
         """
-        command = self.command(weights, size)
+        command = self.command(weights, size, phrases=phrases)
         with own_file(log, os.O_TRUNC) as words, open_output(output) as stream:
             try:
                 started = processes.start(command, stdout=subprocess.PIPE, stderr=words)

@@ -40,7 +40,7 @@ class FilterOptions(Options):
 
 @command("filter", FilterOptions)
 def filter_tables(options: FilterOptions) -> None:
-    """Copy those lines of MOSES_INI's phrase and reordering tables that the given texts can use.
+    """Copy those lines of SYSTEM's phrase and reordering tables that the given texts can use.
 
     The new tables contain, unchanged, the lines whose source phrase occurs in a text. Binary tables
     and language models stay where they are. The new moses.ini names all files by absolute paths.
@@ -72,6 +72,7 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     )
 
     ini.refuse_old_style()
+    ini = with_absolute_paths(ini, str)
     ini = with_sections(ini, sections)
     for feature, key, named in named_paths(ini):
         if find_binary_file(named, feature.kind) is None:

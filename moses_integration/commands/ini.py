@@ -27,11 +27,17 @@ class NewIniOptions(Options):
 
     ini: str = INI
     output: str = option(
-        PathName(Use.WRITE, may_replace="MOSES_INI"),
+        PathName(Use.WRITE, may_replace="SYSTEM"),
         "Where to write the new ini; - is standard output.",
         "-o",
         required=True,
     )
+
+    def read(self) -> MosesIni:
+        """Return the given ini, its paths by Moses's rule, which holds for the new ini."""
+        from moses_integration.ini.model_files import with_absolute_paths
+
+        return with_absolute_paths(read_ini(self.ini), str)
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
         """Write the new ini; report the edits, the warnings, and the problems of the new ini."""
@@ -146,7 +152,7 @@ def ini() -> None:
 
 @command("add-column", AddColumnOptions, short_help="Use a phrase table with more scores.")
 def add_column(options: AddColumnOptions) -> None:
-    """Write a copy of MOSES_INI with a new phrase table, and a weight for each new score.
+    """Write a copy of SYSTEM's moses.ini with a new phrase table, and a weight for each new score.
 
     --reordering replaces the reordering table, too; both tables must have the same pairs.
 
@@ -163,7 +169,7 @@ def add_column(options: AddColumnOptions) -> None:
 
     table, reordering = options.table, options.reordering
     check_table_path(table)
-    before = read_ini(options.ini)
+    before = options.read()
     place = find_table_feature(before, options.feature)
     survey = survey_scores(table)
     weight = options.weight(before)
@@ -181,7 +187,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")
 def add_language_model(options: AddLanguageModelOptions) -> None:
-    """Write a copy of MOSES_INI with one more feature: a language model that scores while decoding.
+    """Write a copy of SYSTEM's moses.ini with a language model that scores while decoding.
 
     The command first checks the model. If it is neural, decode, tune and force-score of phrasescore
     can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
@@ -189,7 +195,7 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     """
     from moses_integration.ini.edits import with_language_model
 
-    before = read_ini(options.ini)
+    before = options.read()
     weight = options.weight(before)
     is_file = Path(options.model).is_file()
     new = _ngram_model(options) if is_file else _neural_model(options, before)
@@ -247,7 +253,7 @@ def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Remove a feature and its weights.")
 def remove_feature(options: RemoveFeatureOptions) -> None:
-    """Write a copy of MOSES_INI without the feature NAME and its weights.
+    """Write a copy of SYSTEM's moses.ini without the feature NAME and its weights.
 
     Every other byte of the ini stays as it is. Real Moses can read the ini once no neural language
     model is left in it.
@@ -255,7 +261,7 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     from moses_integration.ini.edits import without_feature
 
     name = options.name
-    before = read_ini(options.ini)
+    before = options.read()
     after = without_feature(before, name)
     options.write(
         after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
@@ -264,7 +270,7 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
 
 @command("absolute-paths", NewIniOptions, short_help="Make all paths of the ini absolute.")
 def absolute_paths(options: NewIniOptions) -> None:
-    """Write a copy of MOSES_INI with absolute paths, so that it works from every folder.
+    """Write a copy of SYSTEM's moses.ini with absolute paths, so that it works from every folder.
 
     Relative paths start at the current directory, as in Moses, and must exist. Every other byte of
     the ini stays as it is.
@@ -275,7 +281,7 @@ def absolute_paths(options: NewIniOptions) -> None:
         with_absolute_paths,
     )
 
-    before = read_ini(options.ini)
+    before = options.read()
     before.refuse_old_style()
     relative = relative_paths(before)
     for line, named in relative:

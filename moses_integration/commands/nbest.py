@@ -107,8 +107,6 @@ def _load(options: NBestOptions) -> list[NBestModel]:
     from moses_integration.nbest.rescoring import NBestModel
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import kind_named
-    from phrasescore.scoring.block_scoring import ScoringModel
-    from phrasescore.scoring.shared_scorer import SharedScorer
 
     options.use_threads()
     loaded = [load_model(folder) for folder in options.models]
@@ -117,6 +115,6 @@ def _load(options: NBestOptions) -> list[NBestModel]:
         for each in loaded:
             names.append(next_name(names, kind_named(each.settings.kind).feature))
     return [
-        NBestModel(name, ScoringModel(folder, each, SharedScorer(each.model, options.device)))
+        NBestModel.load(name, folder, each, options.device)
         for name, folder, each in zip(names, options.models, loaded, strict=True)
     ]

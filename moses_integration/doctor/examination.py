@@ -131,7 +131,8 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
             "no distortion limit: phrases may move any distance, which is slow and usually worse",
             "write a section [distortion-limit] with the value 6",
         )
-    if relative := [path for _, path in relative_paths(ini)]:
+    relative = [path for _, path in relative_paths(ini)]
+    if relative and not ini.base:
         found.warning(
             ini.path,
             "relative paths, which work only in the current directory; mert-moses.pl changes to "

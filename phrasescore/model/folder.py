@@ -385,6 +385,27 @@ def save_model(
         part.rename(folder)
 
 
+def copy_model(folder: Path, copy: Path) -> None:
+    """Copy a model folder atomically, unless the copy is there.
+
+    Raises:
+        ModelError: The model is incomplete or damaged.
+        SettingsError: Something else has the name of the copy.
+    """
+    digests = read_digests(folder)
+    if is_model_folder(copy) and read_digests(copy) == digests:
+        return
+    if os.path.lexists(copy):
+        raise SettingsError("the name is taken", path=copy, remedy="move it away")
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(copy, 0o777) as part:
+        for name in digests:
+            check_file(folder, name, digests)
+            write_atomically(part / name, (folder / name).read_bytes())
+        write_atomically(part / DIGESTS, (folder / DIGESTS).read_bytes())
+        part.rename(copy)
+
+
 def refuse_foreign(folder: Path) -> None:
     """Raise an error unless the path is free, or a model folder without foreign files.
 

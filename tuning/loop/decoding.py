@@ -143,11 +143,18 @@ class EmbeddedDecoder:
         return decoder, decoder.load(self.sentences)
 
     def write_nbest(
-        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
+        self,
+        weights: Mapping[str, Sequence[float]],
+        size: int,
+        output: Path,
+        log: Path,
+        *,
+        phrases: bool = False,
     ) -> int:
         """Translate the text and write the n-best list under its final name once it is complete.
 
-        Only real Moses writes messages to ``log``.
+        Only real Moses writes messages to ``log``. With ``phrases``, each line shows the phrases
+        of its candidate.
 
         Returns:
             The number of lines.
@@ -163,13 +170,13 @@ class EmbeddedDecoder:
         decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
-        lines = 0
+        lines, printed = 0, OutputSettings(include_segmentation_in_n_best=phrases)
         with (
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
             for sentence in decoded:
-                stream.write(nbest_lines(sentence, OutputSettings(), size))
+                stream.write(nbest_lines(sentence, printed, size))
                 lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
@@ -219,11 +226,11 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    whole_tables = _text_tables(ini)
+    whole_tables = text_tables(ini)
     if not whole_tables:
         return
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
-    for path in _text_tables(filtered):
+    for path in text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
@@ -251,7 +258,7 @@ def check_dev_set(
             say(f"warning: {each.where}: {each.what}; {each.remedy}")
 
 
-def _text_tables(ini: MosesIni) -> list[Path]:
+def text_tables(ini: MosesIni) -> list[Path]:
     """Return the phrase tables in text form, except pipes, which cannot be read again."""
     lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
     return [path for line in lines if (path := find_text_table(line)) is not None]
