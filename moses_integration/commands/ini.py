@@ -12,7 +12,7 @@ import click
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import WEIGHT
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
@@ -144,9 +144,10 @@ class AddLanguageModelOptions(NewFeatureOptions):
 
 @click.group("ini")
 def ini() -> None:
-    """Add a rescored phrase table or a language model to a moses.ini, or remove a feature.
+    """Add a rescored phrase table or a language model to a moses.ini, or pack a whole system.
 
-    Relative paths in an ini start at the current directory, as in Moses.
+    Relative paths in an ini start at the current directory, as in Moses. If the folder of the
+    system is named instead of the ini, they start in this folder.
     """
 
 
@@ -290,5 +291,27 @@ def absolute_paths(options: NewIniOptions) -> None:
     options.write(with_absolute_paths(before), made)
 
 
-for each in (add_column, add_language_model, absolute_paths, remove_feature):
+class PackOptions(Options):
+    """Options of ``ini pack``."""
+
+    ini: str = INI
+    output: str = argument(OUTPUT_FOLDER, "FOLDER")
+
+
+@command("pack", PackOptions, short_help="Copy a system with all its files into one folder.")
+def pack(options: PackOptions) -> None:
+    """Copy everything that SYSTEM reads into the new FOLDER, a system that works wherever it is.
+
+    Copied are the tables, language models and neural models that the ini names, text.json with its
+    models, and, if SYSTEM is a folder, rescoring.json with its models. All paths in FOLDER are
+    relative to it: name the folder itself in commands. If you do not know the system, read the
+    printed list before you hand FOLDER on, because an ini can name any file.
+    """
+    from moses_integration.tables.packing import pack_system
+
+    for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
+        click.echo(f"{name}: {original}", err=True)
+
+
+for each in (add_column, add_language_model, absolute_paths, remove_feature, pack):
     ini.add_command(each)

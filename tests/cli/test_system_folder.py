@@ -148,8 +148,8 @@ def test_a_program_scores(phrasescore: Phrasescore, tmp_path: Path) -> None:
     [
         ("raise SystemExit(3)", "ended with status 3"),
         ("print('good')", "wrote 'good' for candidate 1, and no number"),
-        ("print(1.5)", "wrote 1 number for 10 candidates"),
-        ("[print(1) for line in sys.stdin]; print(2)", "wrote 11 numbers for 10 candidates"),
+        ("print(1.5)", "wrote 1 number for 9 candidates"),
+        ("[print(1) for line in sys.stdin]; print(2)", "wrote 10 numbers for 9 candidates"),
     ],
 )
 def test_a_faulty_program(phrasescore: Phrasescore, tmp_path: Path, body: str, said: str) -> None:
