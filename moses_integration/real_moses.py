@@ -90,16 +90,16 @@ class ExternalMoses:
         ini: The path of the ini; Moses resolves the paths in it against the current directory.
         text: The file to translate; its last line must end in a line feed.
         threads: The number of sentences to translate at a time.
+        shows_phrases: Whether each line of a list shows the phrases of its candidate.
     """
 
     binary: Path
     ini: Path
     text: Path
     threads: int = 1
+    shows_phrases: bool = False
 
-    def command(
-        self, weights: Mapping[str, Sequence[float]], size: int, *, phrases: bool = False
-    ) -> list[str]:
+    def command(self, weights: Mapping[str, Sequence[float]], size: int) -> list[str]:
         """Return the command that prints lists of up to ``size`` distinct translations."""
         overwritten = " ".join(
             f"{name}= " + " ".join(f"{value:.9g}" for value in values)
@@ -109,19 +109,13 @@ class ExternalMoses:
             *(str(self.binary), "-f", str(self.ini)),
             *("-weight-overwrite", overwritten),
             *("-n-best-list", "-", str(size), "distinct"),
-            *(["-include-segmentation-in-n-best"] if phrases else []),
+            *(["-include-segmentation-in-n-best"] if self.shows_phrases else []),
             *("-input-file", str(self.text)),
             *("-threads", str(self.threads)),
         ]
 
     def write_nbest(
-        self,
-        weights: Mapping[str, Sequence[float]],
-        size: int,
-        output: Path,
-        log: Path,
-        *,
-        phrases: bool = False,
+        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
         """Translate, and write the n-best list, which appears when it is complete.
 
@@ -130,7 +124,6 @@ class ExternalMoses:
             size: The maximum number of different translations of each sentence.
             output: The list; gzip if the name ends in ``.gz``.
             log: Receives the messages of Moses.
-            phrases: Whether each line shows the phrases of its candidate.
 
         Returns:
             The number of lines.
@@ -139,7 +132,7 @@ class ExternalMoses:
             DecoderError: Moses could not be started, died, or printed nothing.
             NBestError: The output of Moses ends in the middle of a line.
         """
-        command = self.command(weights, size, phrases=phrases)
+        command = self.command(weights, size)
         with own_file(log, os.O_TRUNC) as words, open_output(output) as stream:
             try:
                 started = processes.start(command, stdout=subprocess.PIPE, stderr=words)

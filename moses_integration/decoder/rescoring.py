@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 # how many sentences are scored together: their lists must fit into memory
 BLOCK = 100
-_DEVICE = "auto"
 
 
 class Rescorer:
@@ -50,25 +49,21 @@ class Rescorer:
     ) -> None:
         self._rescoring, self._system = rescoring, system
         self._weights = rescoring.flat_weights(layout, system)
-        for name in rescoring.scorers:
-            if name not in scorers:
-                raise SettingsError(
-                    f"a program must score the candidates for the feature {name}",
-                    path=system / RESCORING,
-                    remedy=f"name it: --scorer {name}='COMMAND'",
-                )
-        refuse_unknown_scorers(scorers, rescoring.scorers)
-        self._programs = {name: scorers[name] for name in rescoring.scorers}
+        self._programs = rescoring.commands(scorers, system)
 
     @classmethod
     def of_system(
         cls, system: str, layout: FeatureLayout, scorers: Mapping[str, str]
     ) -> Rescorer | None:
         """Return what rescores in the system of a folder; ``None`` if nothing does."""
-        if system and (rescoring := Rescoring.read(system)) is not None:
-            return cls(rescoring, Path(system), layout, scorers)
-        refuse_unknown_scorers(scorers, ())
-        return None
+        rescoring = Rescoring.read(system) if system else None
+        known = rescoring.scorers if rescoring is not None else ()
+        for name in set(scorers).difference(known):
+            raise SettingsError(
+                f"a program for the feature {name}{did_you_mean(name, known)}",
+                remedy=f"name a folder whose {RESCORING} has this feature",
+            )
+        return cls(rescoring, Path(system), layout, scorers) if rescoring is not None else None
 
     @property
     def candidates(self) -> int:
@@ -81,7 +76,7 @@ class Rescorer:
         if self._rescoring.models:
             from phrasescore.model.device import choose_device
 
-            device = str(choose_device(_DEVICE))
+            device = str(choose_device("auto"))
         return {"rescoring": asdict(self._rescoring), "of": self._programs, "device": device}
 
     @cached_property
@@ -94,13 +89,9 @@ class Rescorer:
         if not self._rescoring.models:
             return []
         from moses_integration.nbest.rescoring import NBestModel
-        from phrasescore.model.folder import load_model
 
-        names, folders = self._rescoring.names, self._rescoring.folders(self._system)
-        return [
-            NBestModel.load(name, folder, load_model(folder), _DEVICE)
-            for name, folder in zip(names, folders, strict=False)
-        ]
+        folders = self._rescoring.folders(self._system)
+        return [*map(NBestModel.load, self._rescoring.names, folders)]
 
     def best_first(self, found: Iterator[DecodedSentence]) -> Iterator[DecodedSentence]:
         """Yield sentences with reordered candidates, whose totals are the second scores."""
@@ -144,19 +135,6 @@ class Rescorer:
             words = words_of(surface(decoded, number, trace=False))
             phrases = phrase_pairs(decoded, number) if self._needs_phrases else ()
             yield Candidate(source, tuple(words), tuple(phrases))
-
-
-def refuse_unknown_scorers(given: Mapping[str, str], known: Sequence[str]) -> None:
-    """Refuse programs for features that no ``rescoring.json`` names.
-
-    Raises:
-        SettingsError: A program has no feature.
-    """
-    for name in given:
-        if name not in known:
-            raise SettingsError(
-                f"the system has no feature {name} that a program scores{did_you_mean(name, known)}"
-            )
 
 
 def known_words(decoded: DecodedSentence) -> set[bytes]:

@@ -279,7 +279,7 @@ def check_neural_models(found: Diagnosis, ini: MosesIni, references: list[TextWo
 def check_phrase_models(
     found: Diagnosis, folders: Iterable[str], source: TextWords, references: list[TextWords]
 ) -> None:
-    """Check every model folder, also those that rescore, and look up the words of the texts in the model's vocabularies."""
+    """Check every model folder, and look up the words of the texts in the model's vocabularies."""
     from phrasescore.model.folder import load_model
 
     for folder in folders:

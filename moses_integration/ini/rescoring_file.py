@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Literal
@@ -21,11 +21,11 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.ini.edits import TUNABLE_NAME
+from moses_integration.ini.edits import TUNABLE_NAME, next_name
 from moses_integration.ini.feature_weights import FeatureLayout
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import IniError, InputError, ModelError, SettingsError
-from phrasescore.model.folder import DIGESTS, copy_model, read_digests
+from phrasescore.model.folder import DIGESTS, copy_model, read_digests, read_kind
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.results import Number
@@ -128,6 +128,23 @@ class Rescoring:
             folders.append(path)
         return folders
 
+    def commands(
+        self, given: Mapping[str, str], system: Path, option: str = "--scorer"
+    ) -> dict[str, str]:
+        """Return the command of each program by the name of its feature.
+
+        Raises:
+            SettingsError: A command is missing; the error names the command-line option.
+        """
+        for name in self.scorers:
+            if name not in given:
+                raise SettingsError(
+                    f"a program must score the candidates for the feature {name}",
+                    path=system / RESCORING,
+                    remedy=f"name it: {option} {name}='COMMAND'",
+                )
+        return {name: given[name] for name in self.scorers}
+
     def flat_weights(self, layout: FeatureLayout, system: str | Path) -> NDArray[np.float64]:
         """Return (F,) the second weights in the order of the list, with the new features last.
 
@@ -140,39 +157,46 @@ class Rescoring:
         """
         sizes = {each.name: each.components for each in layout.nbest.features}
         try:
-            if taken := [name for name in self.names if name in sizes]:
-                raise IniError(f"the ini has a feature {taken[0]}, too")
+            check_names(self.names, sizes)
             sizes |= dict.fromkeys(self.names, 1)
             return FeatureLayout.from_sizes(sizes).flatten(self.weights)
-        except IniError as error:
+        except (IniError, SettingsError) as error:
             error.remedy = "tune the system again: phrasescore tune --rescore"
             raise error.at(str(Path(system, RESCORING))) from None
 
 
-def check_names(names: Iterable[str]) -> None:
+def names_by_kind(models: Iterable[str | Path], taken: Iterable[str] = ()) -> list[str]:
+    """Return names for the features of models, such as ``AttentionModel0``.
+
+    Args:
+        models: The folders of the models.
+        taken: Names that are not free.
+    """
+    names: list[str] = []
+    for model in models:
+        names.append(next_name([*taken, *names], read_kind(model).feature))
+    return names
+
+
+def check_names(names: Iterable[str], taken: Iterable[str] = ()) -> None:
     """Refuse names that the features of scores cannot have.
 
+    Args:
+        names: The names.
+        taken: The names of the other features of the system.
+
     Raises:
-        SettingsError: A name is invalid or repeated.
+        SettingsError: A name has other characters than letters and digits, or is not unique.
     """
     names = list(names)
     for name in names:
-        check_name(name)
-        if names.count(name) > 1:
+        if not TUNABLE_NAME.fullmatch(name):
+            raise SettingsError(
+                f"a feature cannot be called {name!r}",
+                remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
+            )
+        if [*names, *taken].count(name) > 1:
             raise SettingsError(f"two features have the name {name}", remedy="give each its --name")
-
-
-def check_name(name: str) -> None:
-    """Refuse a name that mert-moses.pl would not accept as the name of a feature.
-
-    Raises:
-        SettingsError: The name has other characters than letters and digits.
-    """
-    if not TUNABLE_NAME.fullmatch(name):
-        raise SettingsError(
-            f"a feature cannot be called {name!r}",
-            remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
-        )
 
 
 def _refuse_outside(system: Path, path: Path) -> None:

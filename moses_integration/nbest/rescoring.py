@@ -21,7 +21,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.ini.rescoring_file import check_name, check_names
+from moses_integration.ini.rescoring_file import check_names
 from moses_integration.nbest.format import (
     MAX_SENTENCES,
     PIPES,
@@ -32,7 +32,7 @@ from moses_integration.nbest.format import (
 from moses_integration.nbest.programs import scores_of_program
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import NBestError, SettingsError, counted
-from phrasescore.model.folder import LoadedModel
+from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.stream import BlockStream
@@ -77,12 +77,14 @@ class NBestModel:
     name: str
     model: ScoringModel
 
-    def __post_init__(self) -> None:
-        check_name(self.name)
-
     @classmethod
-    def load(cls, name: str, folder: str | Path, loaded: LoadedModel, device: str) -> NBestModel:
-        """Move a loaded model to a device; ``folder`` is its name in messages."""
+    def load(cls, name: str, folder: str | Path, device: str = "auto") -> NBestModel:
+        """Load a model.
+
+        Raises:
+            ModelError: The folder is not a model, or is damaged.
+        """
+        loaded = load_model(folder)
         return cls(name, ScoringModel(str(folder), loaded, SharedScorer(loaded.model, device)))
 
     @cached_property
@@ -127,9 +129,6 @@ class NBestScores:
     name: str
     path: str | Path
     values: NDArray[np.float64]
-
-    def __post_init__(self) -> None:
-        check_name(self.name)
 
     @classmethod
     def read(cls, name: str, path: str | Path) -> NBestScores:

@@ -38,25 +38,25 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
     with scratch_folder(folder, 0o777) as part:
         for line, key, named in named_paths(ini):
             found = find_model_file(named, line.kind)
-            name = _free_name(found, line.name, originals)
+            name = file_name(
+                ".".join([line.name, *([key] if key != "path" else []), found.name]), ""
+            )
             _copy(found, part / name)
             originals[name] = found
             # Moses adds the ending of a binary form to the path in the ini
             ending = found.name.removeprefix(Path(named).name) if found.suffix != ".gz" else ""
             packed = packed.with_feature_option(line.name, key, name.removesuffix(ending))
+        for index, named in enumerate(ini.values("weight-file")):
+            found, name = find_model_file(ini.resolved(named)), f"weights{index}"
+            _copy(found, part / name)
+            originals[name] = found
+            packed = packed.with_value("weight-file", index, name)
         carry_settings(ini.path, part)
         if ini.base:
             carry_rescoring(ini.base, part)
         write_atomically(part / INI_NAME, packed.to_bytes())
         part.rename(folder)
     return originals
-
-
-def _free_name(found: Path, feature: str, originals: dict[str, Path]) -> str:
-    """Return the name of a file in the new folder; the feature tells files with one name apart."""
-    if originals.get(found.name, found) == found and found.name != INI_NAME:
-        return found.name
-    return file_name(f"{feature}.{found.name}", "")
 
 
 def _copy(found: Path, copy: Path) -> None:
@@ -70,5 +70,4 @@ def _copy(found: Path, copy: Path) -> None:
             remedy="name the text table in the moses.ini, or its compact form (.minphr, .minlexr)",
         )
     refuse_pipe(found)
-    if not copy.exists():
-        shutil.copyfile(found, copy)
+    shutil.copyfile(found, copy)

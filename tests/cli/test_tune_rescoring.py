@@ -60,11 +60,8 @@ def test_the_tuned_folder_is_the_whole_system(
     out = "-i", toy.source, "-o", "dev.out", "--nbest", "dev.nbest", "--nbest-size", "1"
     assert phrasescore("decode", "tuned", *out).returncode == 0
     scored = phrasescore("evaluate", "dev.out", "--reference", toy.reference, "--json")
-    (bleu,) = [
-        metric["score"] for metric in json.loads(scored.stdout)["metrics"]
-        if metric["name"] == "bleu"
-    ]  # fmt: skip
-    assert bleu == pytest.approx(100 * record["rescoring"]["score"], abs=0.01)
+    bleu = json.loads(scored.stdout)["results"][0]["bleu"]
+    assert bleu == pytest.approx(record["rescoring"]["score"], abs=1e-4)
     # the folder as SYSTEM: its models are tuned again, and a name in --freeze keeps its weight
     again = phrasescore(
         *("tune", "tuned", "--source", toy.source, "--reference", toy.reference, *FAST),
@@ -84,9 +81,8 @@ def test_a_killed_tuning_continues(
 ) -> None:
     """After SIGKILL during the second step, the result has the same bytes, and no round repeats."""
     command = toy.tuning(*FAST, "--rescore", "there")
-    ended = start_phrasescore(
-        tmp_path, *command, "-o", "tuned", named="rescoring.score.json"
-    ).wait()
+    start = start_phrasescore
+    ended = start(tmp_path, *command, "-o", "tuned", named="rescoring.score.json").wait()
     assert ended.status == -signal.SIGKILL, ended.errors.decode()
     assert not (tmp_path / "tuned" / "rescoring.json").exists()
     again = phrasescore(*command, "-o", "tuned")
@@ -133,7 +129,7 @@ def test_a_program_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: 
     ("options", "said"),
     [
         (["--rescore", "there", "--rescore-name", "A", "--rescore-name", "B"], "2 names for 1 "),
-        (["--rescore", "there", "--rescore-name", "LM0"], "the system has a feature LM0"),
+        (["--rescore", "there", "--rescore-name", "LM0"], "two features have the name LM0"),
         (["--rescore", "there", "--rescore-name", "a b"], "cannot be called 'a b'"),
         (["--rescore-name", "A"], "--rescore-name needs --rescore"),
         (["--rescore-scorer", "A"], "is not NAME='COMMAND'"),

@@ -129,11 +129,13 @@ class EmbeddedDecoder:
         ini: The system.
         sentences: The words of each sentence.
         threads: The number of sentences decoded at a time.
+        shows_phrases: Whether each line of a list shows the phrases of its candidate.
     """
 
     ini: MosesIni
     sentences: Sequence[Sequence[bytes]]
     threads: int = 1
+    shows_phrases: bool = False
 
     @cached_property
     def _loaded(self) -> tuple[Decoder, LoadedInput]:
@@ -143,18 +145,11 @@ class EmbeddedDecoder:
         return decoder, decoder.load(self.sentences)
 
     def write_nbest(
-        self,
-        weights: Mapping[str, Sequence[float]],
-        size: int,
-        output: Path,
-        log: Path,
-        *,
-        phrases: bool = False,
+        self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:
         """Translate the text and write the n-best list under its final name once it is complete.
 
-        Only real Moses writes messages to ``log``. With ``phrases``, each line shows the phrases
-        of its candidate.
+        Only real Moses writes messages to ``log``.
 
         Returns:
             The number of lines.
@@ -170,7 +165,7 @@ class EmbeddedDecoder:
         decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
-        lines, printed = 0, OutputSettings(include_segmentation_in_n_best=phrases)
+        lines, printed = 0, OutputSettings(include_segmentation_in_n_best=self.shows_phrases)
         with (
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,

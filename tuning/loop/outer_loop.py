@@ -45,7 +45,7 @@ from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
-from tuning.loop.second_step import Scores, tune_choice
+from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.tuning_settings import (
     LIMITS,
     Optimized,
@@ -466,8 +466,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     if settings.decoder == "embedded":
         SearchSettings.from_ini(searched)  # find a wrong value before the folder is made
     second = Scores.of(settings, ini)
-    named = second.names if second else ()
-    frozen = [name for name in settings.freeze if name not in named]
+    frozen = [name for name in settings.freeze if second is None or name not in second.start]
     plan = WeightPlan.from_ini(ini).with_frozen(frozen)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
@@ -502,13 +501,15 @@ def _with_second_step(
     task: TuningTask, report: TuningReport, ledger: Ledger, second: Scores
 ) -> TuningReport:
     """Tune the choice among the candidates of the best run, and add it to the records."""
-    best, folder = report.best_run, ledger.folder.parent
-    found = tune_choice(
-        second, task.settings, task.decoder, best.weights, best.nbest, ledger, task.say
-    )
+    best, settings = report.best_run, task.settings
+    step = SecondStep(second, settings, task.decoder, best.weights, best.nbest, ledger, task.say)
+    found, folder = step.run(), ledger.folder.parent
     assert report.record is not None
-    benefits = (*report.record.benefits, *found.benefits)
-    record = dataclasses.replace(report.record, benefits=benefits, rescoring=found.lists)
+    record = dataclasses.replace(
+        report.record,
+        benefits=(*report.record.benefits, *found.benefits),
+        rescoring=dataclasses.replace(found, benefits=()),
+    )
     curve = best.rounds if len(report.runs) == 1 else ()
     dataclasses.replace(record, curve=curve).write(folder / RESULT)
     record.write(folder / WEIGHTS)

@@ -225,18 +225,22 @@ class ScoreBenefit:
 
 
 @dataclass(frozen=True)
-class RescoredLists:
+class TunedChoice:
     """The choice among the candidates of the dev set by the second weights.
 
     Attributes:
-        candidates: The maximum number of candidates of a sentence.
         score: The objective of the candidates that the second weights choose.
-        start_score: The objective of the candidates that the search chooses.
+        start_score: The objective of the candidates that the weights of the search choose.
+        weights: The second weights, by feature.
+        candidates: The maximum number of candidates of a sentence.
+        benefits: The estimated benefit of each score, and then of all together.
     """
 
-    candidates: Positive
     score: Number
     start_score: Number
+    weights: dict[str, tuple[Number, ...]]
+    candidates: Count = 0
+    benefits: tuple[ScoreBenefit, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -280,7 +284,7 @@ class TuningRecord(Record):
     warnings: tuple[str, ...] = ()
     seeds: list[object] | None = None
     benefits: tuple[ScoreBenefit, ...] = ()
-    rescoring: RescoredLists | None = None
+    rescoring: TunedChoice | None = None
     provenance: dict[str, object] = field(default_factory=dict)
 
 
