@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -30,7 +31,7 @@ from moses_integration.decoder.loaded_input import (
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
-from moses_integration.decoder.rescoring import Rescorer
+from moses_integration.decoder.rescoring import BLOCK, Rescorer
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import (
     Cubes,
@@ -59,7 +60,7 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _log = logging.getLogger(__name__)
-_AHEAD = 1000  # the number of sentences to decode ahead; their n-best lists are in memory
+_AHEAD = 2 * BLOCK  # the number of sentences to decode ahead; their n-best lists are in memory
 CANDIDATES = 100  # candidates for own features: the minimum in `translate`, the default in `decode`
 
 Words = Sequence[bytes]
@@ -154,7 +155,7 @@ class Decoder:
         for table in features.tables:  # report a wrong path now, not at the first sentence
             find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
-        self.rescorer = Rescorer.of_system(ini.base, features.layout, scorers or {})
+        self._base, self._scorers = ini.base, scorers or {}
         self._tables = TableLoader(cache)
         self._whole_tables = TableLoader(cache, in_memory=True)
         self._lock = threading.Lock()
@@ -176,6 +177,15 @@ class Decoder:
     def layout(self) -> FeatureLayout:
         """The order of the feature vector."""
         return self.system.features.layout
+
+    @cached_property
+    def rescorer(self) -> Rescorer | None:
+        """What chooses among the candidates of the search, if anything does.
+
+        Raises:
+            PhrasescoreError: The system's ``rescoring.json`` or a command cannot be used.
+        """
+        return Rescorer.of_system(self._base, self.layout, self._scorers)
 
     def load(self, sentences: Sequence[Sequence[bytes]]) -> LoadedInput:
         """Load the models, and the table entries that an input needs.

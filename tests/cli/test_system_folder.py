@@ -74,6 +74,11 @@ def test_one_command_gives_the_translations_of_three(
                 for weight, value in zip(weights[name], values, strict=True)
             )
             assert entry.total == pytest.approx(total, rel=1e-4)
+    check = "--include-segmentation-in-n-best", "--nbest", "spans", "-o", "/dev/null"
+    assert phrasescore("decode", system, "-i", "text", *check).returncode == 0
+    same = phrasescore("force-score", system, "-i", "text", "--nbest", "spans", "--check", "2e-3")
+    assert same.returncode == 0, same.stderr.decode()
+    assert b"There: differs by up to 0.000000" in same.stderr
     found = Decoder(system).translate(TEXT.decode().split("\n")[:-1], nbest=3)
     assert [each[0].text for each in found] == expected.decode().split("\n")[:-1]
     assert list(found[0][0].features)[-3:] == list(MODELS)

@@ -115,9 +115,9 @@ class TuningResult:
         rounds: All rounds.
         why: The reason why the run ended.
         weights: The weights of the best round, by feature.
-        nbest: The n-best list of the best round.
         benefits: The estimated benefit of each score that is ln p of a model.
         record: The content of the run's ``weights.json``.
+        nbest: The n-best list of the best round.
     """
 
     seed: int | None
@@ -126,9 +126,9 @@ class TuningResult:
     rounds: tuple[TunedRound, ...]
     why: str
     weights: Mapping[str, tuple[float, ...]]
-    nbest: Path
     benefits: tuple[ScoreBenefit, ...] = ()
     record: TuningRecord | None = None
+    nbest: Path = Path()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -206,8 +206,8 @@ class Tuning:
         complete = self._plan.complete(weights)
         decoded = self._decode(weights)
         self._write_ini(complete)
-        nbest = self._lists[0]
-        return TuningResult(self._seed, self._folder, decoded, (decoded,), why, complete, nbest)
+        rounds, nbest = (decoded,), self._lists[0]
+        return TuningResult(self._seed, self._folder, decoded, rounds, why, complete, nbest=nbest)
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
         ini = self._task.ini.with_weights(complete)
@@ -343,7 +343,7 @@ class Tuning:
         brief = dataclasses.replace(record, curve=())
         brief.write(path / WEIGHTS)
         nbest = self._lists[best.number - 1]
-        return TuningResult(self._seed, path, best, rounds, why, complete, nbest, benefits, brief)
+        return TuningResult(self._seed, path, best, rounds, why, complete, benefits, brief, nbest)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
