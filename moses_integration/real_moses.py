@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
@@ -34,7 +34,7 @@ _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _SECONDS = 600
 _LAST_LINES = 3
-_CAPTURED = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+_CAPTURED: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
@@ -90,12 +90,14 @@ class ExternalMoses:
         ini: The path of the ini; Moses resolves the paths in it against the current directory.
         text: The file to translate; its last line must end in a line feed.
         threads: The number of sentences to translate at a time.
+        shows_phrases: Whether each line of a list shows the phrases of its candidate.
     """
 
     binary: Path
     ini: Path
     text: Path
     threads: int = 1
+    shows_phrases: bool = False
 
     def command(self, weights: Mapping[str, Sequence[float]], size: int) -> list[str]:
         """Return the command that prints lists of up to ``size`` distinct translations."""
@@ -107,6 +109,7 @@ class ExternalMoses:
             *(str(self.binary), "-f", str(self.ini)),
             *("-weight-overwrite", overwritten),
             *("-n-best-list", "-", str(size), "distinct"),
+            *(["-include-segmentation-in-n-best"] if self.shows_phrases else []),
             *("-input-file", str(self.text)),
             *("-threads", str(self.threads)),
         ]

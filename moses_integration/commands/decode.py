@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import get_type_hints
 
 import click
 
-from moses_integration.commands.options import INI, LoadingOptions
+from moses_integration.commands.options import INI, LoadingOptions, named_command
 from moses_integration.decoder.settings import (
     DEFAULT_TABLE_LIMIT,
     NBestSettings,
@@ -116,16 +117,29 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     """Options of ``decode``."""
 
     ini: str = INI
+    scorers: tuple[tuple[str, str], ...] = option(
+        named_command,
+        "The program that computes the feature NAME of SYSTEM's rescoring.json. It reads the "
+        "source, a tab and a candidate from each line, and writes a number a line; may be "
+        "repeated.",
+        "--scorer",
+        many=True,
+        metavar="NAME='COMMAND'",
+    )
     raw: bool = flag(
         "Read raw text, and write finished text: preprocess, translate and postprocess with the "
-        "text.json beside MOSES_INI. Lines that are too long are cut where sentences end.",
+        "text.json of SYSTEM. Lines that are too long are cut where sentences end.",
         excludes=("nbest", "output_unknowns", *_PRINTED),
     )
 
 
 @command("decode", DecodeOptions, short_help="Translate with a moses.ini.")
 def decode(options: DecodeOptions) -> None:
-    """Translate sentences, one per line, with the models and weights of MOSES_INI.
+    """Translate sentences, one per line, with SYSTEM: a moses.ini, or the folder of a system.
+
+    In a folder, all paths are relative to the folder, and if it has a rescoring.json, the models
+    named there choose among the candidates of the search. An n-best list then shows their scores,
+    and the second score as the total.
 
     Search and scores are the same as in Moses, and options have Moses's names. If an option is not
     given, its value comes from the ini, or else is Moses's default, shown in brackets below. The
@@ -137,9 +151,14 @@ def decode(options: DecodeOptions) -> None:
     """
     from moses_integration.decoder.file_decoding import decode_file
     from moses_integration.decoder.loading.source_phrases import read_sentences
+    from moses_integration.ini.rescoring_file import RESCORING
 
     ini = options.system(options.ini)
-    decoder = options.decoder(ini)
+    decoder = options.decoder(ini, scorers=dict(options.scorers))
+    if not ini.base and Path(ini.path).with_name(RESCORING).exists():
+        click.echo(
+            f"note: {RESCORING} beside {ini.path} is not used; name the folder to use it", err=True
+        )
     nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {
         "nbest": options.nbest,

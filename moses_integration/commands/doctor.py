@@ -31,7 +31,7 @@ class DoctorOptions(Result):
         many=True,
     )
     moses: str | None = option(
-        INPUT, "A Moses binary, or its folder: check that this Moses can read MOSES_INI."
+        INPUT, "A Moses binary, or its folder: check that this Moses can read the moses.ini."
     )
     strict: bool = flag("Count warnings as errors in the exit status.")
 
@@ -40,7 +40,7 @@ class DoctorOptions(Result):
 def doctor(options: DoctorOptions) -> None:
     """Find faults that would stop tuning or decoding, or silently make translations worse.
 
-    The command checks MOSES_INI against the files that it names, the text to tune on with its
+    The command checks SYSTEM against the files that it names, the text to tune on with its
     references, and phrase models. It judges for real Moses and for the embedded decoder: the exit
     status is 1 if errors keep both (with --moses, real Moses) from using the system, or with
     --strict if there is a warning, else 0. Relative paths in the ini start at the current

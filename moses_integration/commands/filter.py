@@ -40,12 +40,14 @@ class FilterOptions(Options):
 
 @command("filter", FilterOptions)
 def filter_tables(options: FilterOptions) -> None:
-    """Copy those lines of MOSES_INI's phrase and reordering tables that the given texts can use.
+    """Copy those lines of SYSTEM's phrase and reordering tables that the given texts can use.
 
     The new tables contain, unchanged, the lines whose source phrase occurs in a text. Binary tables
     and language models stay where they are. The new moses.ini names all files by absolute paths.
+    If SYSTEM is a folder with a rescoring.json, the new folder gets a copy, with the models.
     """
     from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.rescoring_file import carry_rescoring
     from moses_integration.tables.filtering import filter_system
     from phrasescore.table.input_files import read_lines
 
@@ -54,6 +56,7 @@ def filter_tables(options: FilterOptions) -> None:
     lines = [line for name in options.inputs for line in read_lines(name)]
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
+    carry_rescoring(options.ini, folder)
     if done:
         click.echo(f"{folder}: filtered already to the same texts", err=True)
     for table in tables:
@@ -72,6 +75,7 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
     )
 
     ini.refuse_old_style()
+    ini = with_absolute_paths(ini, str)
     ini = with_sections(ini, sections)
     for feature, key, named in named_paths(ini):
         if find_binary_file(named, feature.kind) is None:

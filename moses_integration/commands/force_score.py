@@ -32,11 +32,13 @@ def force_score(options: ForceScoreOptions) -> None:
 
     Each line of the list must show its segmentation into phrases (decode with
     -include-segmentation-in-n-best or -t). Results may differ from Moses's values in the last of
-    six digits, because Moses adds in single precision.
+    six digits, because Moses adds in single precision. The scores that rescoring.json added stay as
+    they are, and the second weights give the totals.
     """
     from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
     from moses_integration.decoder.force_scoring import force_score as score_list
     from moses_integration.decoder.loading.source_phrases import read_sentences
+    from moses_integration.ini.rescoring_file import Rescoring
     from phrasescore.errors import SettingsError, counted
     from phrasescore.runs.progress import Progress
 
@@ -47,7 +49,10 @@ def force_score(options: ForceScoreOptions) -> None:
     decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
     comparison = None if tolerance is None else ListComparison(tolerance)
-    scorer = ForcedScorer(loaded, decoder.system.weights)
+    rescoring, second = Rescoring.read(ini.base or ini.path), None
+    if rescoring is not None:
+        second = rescoring.names, rescoring.flat_weights(decoder.layout, ini.base)
+    scorer = ForcedScorer(loaded, decoder.system.weights, second)
     with Progress("scoring", unit="lines") as progress:
         lines = score_list(scorer, options.nbest, options.output, comparison, progress.advance)
     if comparison is None:

@@ -12,7 +12,7 @@ import click
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import WEIGHT
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, PathName, Use
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
@@ -27,11 +27,17 @@ class NewIniOptions(Options):
 
     ini: str = INI
     output: str = option(
-        PathName(Use.WRITE, may_replace="MOSES_INI"),
+        PathName(Use.WRITE, may_replace="SYSTEM"),
         "Where to write the new ini; - is standard output.",
         "-o",
         required=True,
     )
+
+    def read(self) -> MosesIni:
+        """Return the given ini, its paths by Moses's rule, which holds for the new ini."""
+        from moses_integration.ini.model_files import with_absolute_paths
+
+        return with_absolute_paths(read_ini(self.ini), str)
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
         """Write the new ini; report the edits, the warnings, and the problems of the new ini."""
@@ -138,15 +144,16 @@ class AddLanguageModelOptions(NewFeatureOptions):
 
 @click.group("ini")
 def ini() -> None:
-    """Add a rescored phrase table or a language model to a moses.ini, or remove a feature.
+    """Add a rescored phrase table or a language model to a moses.ini, or pack a whole system.
 
-    Relative paths in an ini start at the current directory, as in Moses.
+    Relative paths in an ini start at the current directory, as in Moses. If the folder of the
+    system is named instead of the ini, they start in this folder.
     """
 
 
 @command("add-column", AddColumnOptions, short_help="Use a phrase table with more scores.")
 def add_column(options: AddColumnOptions) -> None:
-    """Write a copy of MOSES_INI with a new phrase table, and a weight for each new score.
+    """Write a copy of SYSTEM's moses.ini with a new phrase table, and a weight for each new score.
 
     --reordering replaces the reordering table, too; both tables must have the same pairs.
 
@@ -163,7 +170,7 @@ def add_column(options: AddColumnOptions) -> None:
 
     table, reordering = options.table, options.reordering
     check_table_path(table)
-    before = read_ini(options.ini)
+    before = options.read()
     place = find_table_feature(before, options.feature)
     survey = survey_scores(table)
     weight = options.weight(before)
@@ -181,7 +188,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")
 def add_language_model(options: AddLanguageModelOptions) -> None:
-    """Write a copy of MOSES_INI with one more feature: a language model that scores while decoding.
+    """Write a copy of SYSTEM's moses.ini with a language model that scores while decoding.
 
     The command first checks the model. If it is neural, decode, tune and force-score of phrasescore
     can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
@@ -189,7 +196,7 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     """
     from moses_integration.ini.edits import with_language_model
 
-    before = read_ini(options.ini)
+    before = options.read()
     weight = options.weight(before)
     is_file = Path(options.model).is_file()
     new = _ngram_model(options) if is_file else _neural_model(options, before)
@@ -247,7 +254,7 @@ def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
 
 @command("remove-feature", RemoveFeatureOptions, short_help="Remove a feature and its weights.")
 def remove_feature(options: RemoveFeatureOptions) -> None:
-    """Write a copy of MOSES_INI without the feature NAME and its weights.
+    """Write a copy of SYSTEM's moses.ini without the feature NAME and its weights.
 
     Every other byte of the ini stays as it is. Real Moses can read the ini once no neural language
     model is left in it.
@@ -255,7 +262,7 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     from moses_integration.ini.edits import without_feature
 
     name = options.name
-    before = read_ini(options.ini)
+    before = options.read()
     after = without_feature(before, name)
     options.write(
         after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
@@ -264,7 +271,7 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
 
 @command("absolute-paths", NewIniOptions, short_help="Make all paths of the ini absolute.")
 def absolute_paths(options: NewIniOptions) -> None:
-    """Write a copy of MOSES_INI with absolute paths, so that it works from every folder.
+    """Write a copy of SYSTEM's moses.ini with absolute paths, so that it works from every folder.
 
     Relative paths start at the current directory, as in Moses, and must exist. Every other byte of
     the ini stays as it is.
@@ -275,7 +282,7 @@ def absolute_paths(options: NewIniOptions) -> None:
         with_absolute_paths,
     )
 
-    before = read_ini(options.ini)
+    before = options.read()
     before.refuse_old_style()
     relative = relative_paths(before)
     for line, named in relative:
@@ -284,5 +291,27 @@ def absolute_paths(options: NewIniOptions) -> None:
     options.write(with_absolute_paths(before), made)
 
 
-for each in (add_column, add_language_model, absolute_paths, remove_feature):
+class PackOptions(Options):
+    """Options of ``ini pack``."""
+
+    ini: str = INI
+    output: str = argument(OUTPUT_FOLDER, "FOLDER")
+
+
+@command("pack", PackOptions, short_help="Copy a system with all its files into one folder.")
+def pack(options: PackOptions) -> None:
+    """Copy everything that SYSTEM reads into the new FOLDER, a system that works wherever it is.
+
+    Copied are the tables, language models and neural models that the ini names, text.json with its
+    models, and, if SYSTEM is a folder, rescoring.json with its models. All paths in FOLDER are
+    relative to it: name the folder itself in commands. If you do not know the system, read the
+    printed list before you hand FOLDER on, because an ini can name any file.
+    """
+    from moses_integration.tables.packing import pack_system
+
+    for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
+        click.echo(f"{name}: {original}", err=True)
+
+
+for each in (add_column, add_language_model, absolute_paths, remove_feature, pack):
     ini.add_command(each)

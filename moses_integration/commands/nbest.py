@@ -103,20 +103,12 @@ def nbest(options: NBestOptions) -> None:
 
 
 def _load(options: NBestOptions) -> list[NBestModel]:
-    from moses_integration.ini.edits import next_name
+    from moses_integration.ini.rescoring_file import names_by_kind
     from moses_integration.nbest.rescoring import NBestModel
-    from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import kind_named
-    from phrasescore.scoring.block_scoring import ScoringModel
-    from phrasescore.scoring.shared_scorer import SharedScorer
 
     options.use_threads()
-    loaded = [load_model(folder) for folder in options.models]
-    names = list(options.names[: len(loaded)])
-    if not names:
-        for each in loaded:
-            names.append(next_name(names, kind_named(each.settings.kind).feature))
+    names = options.names[: len(options.models)] or names_by_kind(options.models)
     return [
-        NBestModel(name, ScoringModel(folder, each, SharedScorer(each.model, options.device)))
-        for name, folder, each in zip(names, options.models, loaded, strict=True)
+        NBestModel.load(name, folder, options.device)
+        for name, folder in zip(names, options.models, strict=True)
     ]

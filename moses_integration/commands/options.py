@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import fields
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
@@ -20,14 +19,16 @@ if TYPE_CHECKING:
 class _SystemName(PathName):
     """The name of a moses.ini, or of the folder of a system."""
 
-    def convert(self, value: object, *context: Any) -> str | Path:
-        """Name the moses.ini of a folder, and check it as an input."""
+    def convert(self, value: object, *context: Any) -> str:
+        """Check the moses.ini of a folder as an input."""
         from moses_integration.ini.moses_ini import ini_of
 
-        return super().convert(ini_of(str(value)), *context)
+        super().convert(ini_of(str(value)), *context)
+        return str(value)
 
 
-INI: Field = argument(_SystemName(Use.READ), "MOSES_INI")
+SYSTEM = _SystemName(Use.READ)
+INI: Field = argument(SYSTEM, "SYSTEM")
 
 
 def read_ini(path: str) -> MosesIni:
@@ -55,6 +56,16 @@ def section_value(text: str) -> tuple[str, str]:
     return name, value
 
 
+def named_command(text: str) -> tuple[str, str]:
+    """Return the name of a feature and the command of its program from ``NAME=COMMAND``."""
+    name, _, command = text.partition("=")
+    if not (name and command.strip()):
+        raise SettingsError(
+            f"the scorer {text!r} is not NAME='COMMAND'", remedy="write e.g. CT2='python3 ct2.py'"
+        )
+    return name, command
+
+
 def sections(text: str) -> Field:
     """Declare ``--set SECTION=VALUE``."""
     return option(section_value, text, "--set", many=True, metavar="SECTION=VALUE")
@@ -70,7 +81,7 @@ class LoadingOptions(Options):
         "'NAME= W W'", "Replace the weights of a feature; may be repeated.", "--weight", many=True
     )
     sections: tuple[tuple[str, str], ...] = sections(
-        "Replace a section of MOSES_INI for this call, e.g. stack=100; may be repeated."
+        "Replace a section of the moses.ini for this call, e.g. stack=100; may be repeated."
     )
     cache_folder: str | None = option(
         OUTPUT_FOLDER, "The folder that caches parsed tables.  [default: in ~/.cache/phrasescore]"
@@ -99,8 +110,8 @@ class LoadingOptions(Options):
         ]
         return with_sections(read_ini(path), [*self.sections, *given])
 
-    def decoder(self, ini: MosesIni) -> Decoder:
-        """Make the decoder that the options and the ini describe.
+    def decoder(self, ini: MosesIni, **more: Any) -> Decoder:
+        """Make the decoder that the options and the ini describe; ``more`` are its arguments.
 
         Raises:
             IniError: The ini or a weight is invalid.
@@ -114,6 +125,7 @@ class LoadingOptions(Options):
             weights=dict(map(_weight, self.weights)),
             table_limit=vars(self).get("table_limit"),
             cache=None if self.no_cache else cache_folder(self.cache_folder),
+            **more,
         )
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.options import read_ini
+from moses_integration.commands.options import SYSTEM, read_ini
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import (
     COLUMN,
@@ -48,11 +48,11 @@ class PruneOptions(Reordering, Result):
         excludes=("weights",),
     )
     weights: str | None = option(
-        INPUT,
+        SYSTEM,
         "--top and --threshold compare the weighted sum of all scores, with the weights of this "
-        "ini. Moses's own table-limit (20 by default) also considers the language model and the "
+        "system. Moses's own table-limit (20 by default) also considers the language model and the "
         "word penalty, so keep more pairs than that limit.",
-        metavar="MOSES_INI",
+        metavar="SYSTEM",
     )
     feature: str | None = option(
         "NAME", "The phrase table of the ini, if it has several.", needs=("weights",)

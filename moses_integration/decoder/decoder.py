@@ -6,9 +6,11 @@ import contextlib
 import logging
 import re
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from queue import SimpleQueue
 
@@ -29,6 +31,7 @@ from moses_integration.decoder.loaded_input import (
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
+from moses_integration.decoder.rescoring import BLOCK, Rescorer
 from moses_integration.decoder.search.coverage import Coverages, SentenceSpans
 from moses_integration.decoder.search.cube_pruning import (
     Cubes,
@@ -57,6 +60,7 @@ from phrasescore.compiled import Records
 from phrasescore.errors import IniError, InputError, SettingsError
 
 _log = logging.getLogger(__name__)
+_AHEAD = 2 * BLOCK  # the number of sentences to decode ahead; their n-best lists are in memory
 CANDIDATES = 100  # candidates for own features: the minimum in `translate`, the default in `decode`
 
 Words = Sequence[bytes]
@@ -97,16 +101,21 @@ class Translation:
 
 
 class Decoder:
-    """A decoder for one moses.ini. Relative paths in the ini start at the current directory.
+    """A decoder for one moses.ini, or for the whole system in a folder.
+
+    If the folder is named, relative paths in its ini start there, and the models and programs in
+    its ``rescoring.json``, if it has one, choose among the candidates of the search. If the ini is
+    named, relative paths start at the current directory, and the search alone chooses.
 
     Args:
-        ini: The path of the ini or of the folder with the moses.ini, or the parsed ini.
+        ini: The path of the folder or of the ini, or the parsed ini.
         settings: Search settings that replace the settings of the ini.
         weights: Weights, by feature, that replace the weights of the ini; features that are not
             listed keep their weights.
         table_limit: A limit that replaces the limit of every phrase table.
         cache: The folder for parsed tables and models; ``None`` keeps nothing on disk.
         own_features: Features that the ini does not declare; they reorder candidates.
+        scorers: The command of each program that ``rescoring.json`` needs, by name.
 
     Raises:
         IniError: The ini contains something unknown or invalid.
@@ -124,6 +133,7 @@ class Decoder:
         table_limit: int | None = None,
         cache: Path | None = None,
         own_features: Sequence[WeightedFeature] = (),
+        scorers: Mapping[str, str] | None = None,
     ) -> None:
         if not isinstance(ini, MosesIni):
             check_path("ini", ini)
@@ -145,6 +155,7 @@ class Decoder:
         for table in features.tables:  # report a wrong path now, not at the first sentence
             find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
+        self._base, self._scorers = ini.base, scorers or {}
         self._tables = TableLoader(cache)
         self._whole_tables = TableLoader(cache, in_memory=True)
         self._lock = threading.Lock()
@@ -166,6 +177,15 @@ class Decoder:
     def layout(self) -> FeatureLayout:
         """The order of the feature vector."""
         return self.system.features.layout
+
+    @cached_property
+    def rescorer(self) -> Rescorer | None:
+        """What chooses among the candidates of the search, if anything does.
+
+        Raises:
+            PhrasescoreError: The system's ``rescoring.json`` or a command cannot be used.
+        """
+        return Rescorer.of_system(self._base, self.layout, self._scorers)
 
     def load(self, sentences: Sequence[Sequence[bytes]]) -> LoadedInput:
         """Load the models, and the table entries that an input needs.
@@ -276,6 +296,8 @@ class Decoder:
         flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
         if self._own_features and nbest is None:
             nbest = NBestSettings(CANDIDATES)
+        if self.rescorer is not None:
+            nbest = (nbest or NBestSettings())._replace(size=self.rescorer.candidates)
         model, numbers = loaded.model(flat), range(len(loaded.source.sentences))
         idle: SimpleQueue[_Worker] = SimpleQueue()
         for _ in range(min(threads, max(1, len(numbers)))):
@@ -294,9 +316,23 @@ class Decoder:
             if threads > 1:
                 pool = ThreadPoolExecutor(threads)
                 stack.callback(pool.shutdown, cancel_futures=True)
-                found = pool.map(decoded_by_worker, numbers)
+                found = _in_order(pool, decoded_by_worker, numbers)
+            if self.rescorer is not None:
+                found = self.rescorer.best_first(found)
             for decoded in found:
                 yield reordered(decoded, self._own_features) if self._own_features else decoded
+
+
+def _in_order(
+    pool: ThreadPoolExecutor, work: Callable[[int], DecodedSentence], numbers: Iterable[int]
+) -> Iterator[DecodedSentence]:
+    """Yield results in order; only ``_AHEAD`` of them may wait for a slower reader."""
+    waiting: deque[Future[DecodedSentence]] = deque()
+    for number in numbers:
+        waiting.append(pool.submit(work, number))
+        if len(waiting) > _AHEAD:
+            yield waiting.popleft().result()
+    yield from (each.result() for each in waiting)
 
 
 class _Worker:
@@ -475,11 +511,4 @@ def reordered(decoded: DecodedSentence, features: Sequence[WeightedFeature]) -> 
             raise SettingsError(f"{feature.name} gives a value that is not a finite number")
         own[feature.name] = values
         totals += values @ np.array(feature.weights)
-    order = np.argsort(-totals, kind="stable")
-    return replace(
-        decoded,
-        derivations=decoded.derivations.taken(order),
-        features=decoded.features[order],
-        totals=totals[order],
-        own_features={name: values[order] for name, values in own.items()},
-    )
+    return decoded.ranked(totals, own)

@@ -19,6 +19,7 @@ from moses_integration.decoder.output import (
     nbest_lines,
     unknown_line,
 )
+from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 Sentences = Sequence[tuple[bytes, ...]]
 
 # how many sentences are written together; a killed run loses only unwritten ones
-_BLOCK = 100
+_BLOCK = BLOCK
 # how many words form a batch: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
 # A higher share of unknown words means that the text was prepared for another system. Texts with
@@ -128,6 +129,7 @@ def _request(ini: MosesIni, decoder: Decoder, sentences: Sentences) -> dict[str,
         "search": asdict(decoder.system.settings),
         "table limits": [table.limit for table in decoder.system.features.tables],
         "models": [file_state(path) for _, path in files_read(ini)],
+        "rescoring": decoder.rescorer and decoder.rescorer.identity(),
     }
 
 
@@ -166,10 +168,13 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
 
 
 def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
-    """Yield batches of about ``_BATCH_WORDS`` words, each with the index of its first sentence."""
+    """Yield batches of about ``_BATCH_WORDS`` words, each with the index of its first sentence.
+
+    A batch has whole blocks: after an interruption, the same sentences are rescored together.
+    """
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
-        if words >= _BATCH_WORDS:
+        if words >= _BATCH_WORDS and (number - done) % _BLOCK == 0:
             yield first, sentences[first:number]
             first, words = number, 0
         words += len(sentence)

@@ -20,6 +20,8 @@ from moses_integration.decoder.features.neural import (
 )
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
+from moses_integration.decoder.rescoring import as_listed
+from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
 from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
 from phrasescore.errors import NBestError, counted
@@ -83,10 +85,17 @@ class ForcedScorer:
             is used. Entries beyond the table limit are used only if no other entry has the pair:
             a search with these weights lacks them, as in Moses, but the list may come from a
             search with other weights.
+        second: The names of the features of the system's ``rescoring.json``, whose values stay,
+            and the second weights of all features, which determine the totals.
     """
 
-    def __init__(self, loaded: LoadedInput, weights: NDArray[np.float64]) -> None:
-        self._loaded, self._weights = loaded, weights
+    def __init__(
+        self,
+        loaded: LoadedInput,
+        weights: NDArray[np.float64],
+        second: tuple[Sequence[str], NDArray[np.float64]] | None = None,
+    ) -> None:
+        self._loaded, self._weights, self._second = loaded, weights, second
         self.neural = loaded.neural
         tables = loaded.tables
         self._static = tables.static @ weights[tables.static_components]
@@ -126,9 +135,20 @@ class ForcedScorer:
         totals = (features @ self._weights).tolist()
         shown = features[:, layout.tuneable].tolist()
         return [
-            replace(entry, features=layout.nbest.unflatten(values), total=total)
+            self._with_second_scores(entry, values, total, layout.nbest)
             for entry, values, total in zip(entries, shown, totals, strict=True)
         ]
+
+    def _with_second_scores(
+        self, entry: NBestEntry, values: list[float], total: float, layout: FeatureLayout
+    ) -> NBestEntry:
+        """Return a candidate with recomputed features, and the second scores of the list."""
+        features = layout.unflatten(values)
+        if self._second is not None and set(self._second[0]) <= entry.features.keys():
+            features |= {name: entry.features[name] for name in self._second[0]}
+            listed = np.array([[each for values in features.values() for each in values]])
+            total = float((as_listed(listed) @ self._second[1])[0])
+        return replace(entry, features=features, total=total)
 
     def _spans(self, entry: NBestEntry) -> list[tuple[int, PhraseSpan]]:
         sentences = self._loaded.source.sentences

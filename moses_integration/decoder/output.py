@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -77,6 +77,20 @@ class DecodedSentence:
         parts = {name: shown[:, part] for name, part in layout.nbest.slices.items()}
         return parts | dict(self.own_features)
 
+    def ranked(
+        self, totals: NDArray[np.float64], own: Mapping[str, NDArray[np.float64]]
+    ) -> DecodedSentence:
+        """Return the derivations with other totals, best first, and with more features."""
+        order = np.argsort(-totals, kind="stable")
+        more = {name: values[order] for name, values in {**self.own_features, **own}.items()}
+        return replace(
+            self,
+            derivations=self.derivations.taken(order),
+            features=self.features[order],
+            totals=totals[order],
+            own_features=more,
+        )
+
     def words(self, number: int = 0) -> list[bytes]:
         """Return the target words of one derivation."""
         return [word for entry in self.entries(number) for word in self.loaded.target_words(entry)]
@@ -101,6 +115,15 @@ def _phrases(decoded: DecodedSentence, number: int) -> Iterator[_Phrase]:
         start, end = int(derivations.starts[at]), int(derivations.ends[at])
         yield _Phrase(entry, start, end, target, size)
         target += size
+
+
+def phrase_pairs(decoded: DecodedSentence, number: int) -> list[tuple[bytes, bytes]]:
+    """Return the source and target phrases of a derivation, in the order of the target."""
+    source = decoded.source()
+    return [
+        (b" ".join(source[each.start : each.end + 1]), decoded.texts[each.entry].rstrip(b" "))
+        for each in _phrases(decoded, number)
+    ]
 
 
 def surface(decoded: DecodedSentence, number: int, *, trace: bool) -> bytes:

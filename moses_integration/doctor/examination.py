@@ -29,6 +29,7 @@ from moses_integration.ini.model_files import (
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
 from moses_integration.ini.problems import Severity, decoder_problems, problems
+from moses_integration.ini.rescoring_file import Rescoring
 from moses_integration.language_model.arpa import ArpaFile
 from moses_integration.language_model.back_off import KenlmBinary, is_kenlm_binary, open_ngrams
 from moses_integration.real_moses import check_features
@@ -110,6 +111,10 @@ def examine(
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)
     check_neural_models(found, system, reference_words)
+    with found.collecting(system.path):
+        if system.base and (rescoring := Rescoring.read(system.base)) is not None:
+            models = [*models, *map(str, rescoring.folders(Path(system.base)))]
+            rescoring.flat_weights(FeatureLayout.from_ini(system), system.base)
     if models:
         check_phrase_models(found, models, words, reference_words)
     if moses is not None:
@@ -131,7 +136,8 @@ def check_ini(found: Diagnosis, ini: MosesIni) -> None:
             "no distortion limit: phrases may move any distance, which is slow and usually worse",
             "write a section [distortion-limit] with the value 6",
         )
-    if relative := [path for _, path in relative_paths(ini)]:
+    relative = [path for _, path in relative_paths(ini)]
+    if relative and not ini.base:
         found.warning(
             ini.path,
             "relative paths, which work only in the current directory; mert-moses.pl changes to "

@@ -282,7 +282,7 @@ def refuse_in_moses(ini: MosesIni) -> None:
         raise ini.error(
             f"real Moses has no {line.kind}, the class of {line.name}",
             line=line.line,
-            remedy=f"remove it (phrasescore ini remove-feature MOSES_INI {line.name}) and let "
+            remedy=f"remove it (phrasescore ini remove-feature SYSTEM {line.name}) and let "
             "the model score n-best lists (phrasescore nbest), or use the embedded decoder",
         )
     for problem in factor_problems(ini):

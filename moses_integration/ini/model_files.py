@@ -1,19 +1,21 @@
 """The files that a moses.ini names: finding them, and making their paths absolute.
 
-Relative paths resolve against the current directory, not against the ini: that is Moses's rule. If
-a file is missing, the same name with ``.gz`` is tried. (Moses itself tries this name for
-reordering tables only; this project tries it for all files.)
+Relative paths resolve against the current directory, not against the ini: that is Moses's rule.
+Only if a system is named by its folder, they resolve against this folder (`MosesIni.base`). If a
+file is missing, the same name with ``.gz`` is tried. (Moses itself tries this name for reordering
+tables only; this project tries it for all files.)
 """
 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from moses_integration.ini.feature_kinds import PHRASE_TABLE_KINDS
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni, is_readable
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni, is_path, is_readable
 from phrasescore.errors import InputError
 
 # class -> the endings that Moses adds to the path in the ini to find a binary form
@@ -55,7 +57,10 @@ def find_model_file(named: str, kind: str = "") -> Path:
         return zipped
     remedy = "correct the path in the moses.ini"
     if not path.is_absolute():
-        remedy = f"relative paths resolve against the current directory, which is {Path.cwd()}"
+        remedy = (
+            "relative paths start in the folder of the system if this folder is named, but if the "
+            f"ini is named, in the current directory, which is {Path.cwd()}"
+        )
     raise InputError("no such file, with or without .gz", path=named, remedy=remedy)
 
 
@@ -80,7 +85,7 @@ def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:
     """Yield each path in a feature line: the feature, the name of the option, and the path."""
     for line in ini.features:
         for key, value in line.options.items():
-            if value and (key in ("path", "base", "file") or key.endswith(("-path", "-file"))):
+            if value and is_path(key):
                 yield line, key, value
 
 
@@ -111,14 +116,14 @@ def absolute_if_possible(path: str | Path) -> str:
 def with_absolute_paths(ini: MosesIni, change: Callable[[str], str] = absolute) -> MosesIni:
     """Return the file with every path of a feature, and of ``[weight-file]``, made absolute.
 
-    Relative paths resolve against the current directory, as in Moses.
+    Afterwards, no path depends on the folder of the ini any more.
 
     Args:
         ini: The file.
-        change: ``absolute`` or `absolute_if_possible`.
+        change: ``absolute``, `absolute_if_possible`, or ``str`` for paths by Moses's rule.
     """
     for line, key, path in named_paths(ini):
         ini = ini.with_feature_option(line.name, key, change(path))
     for index, path in enumerate(ini.values("weight-file")):
-        ini = ini.with_value("weight-file", index, change(path))
-    return ini
+        ini = ini.with_value("weight-file", index, change(ini.resolved(path)))
+    return dataclasses.replace(ini, base="")

@@ -65,28 +65,33 @@ class MosesIni:
     Args:
         lines: All lines, without line feeds; the last line is the text after the last line feed.
         path: The path of the file, for errors.
+        base: The folder in which relative paths start, if the ini is read as a part of this
+            folder; empty for Moses's rule, the current directory.
     """
 
     lines: tuple[str, ...]
     path: str = "moses.ini"
+    base: str = ""
 
     @classmethod
     def read(cls, path: str | Path) -> MosesIni:
         """Read and parse a file, the ``moses.ini`` of a folder, or standard input for ``-``.
 
+        If a folder is named, relative paths in its ini start in this folder.
+
         Raises:
             InputError: The file cannot be read.
             IniError: A line violates the format; the error names the line.
         """
-        path = ini_of(str(path))
-        return cls.parse(read_whole(path), path)
+        file = ini_of(str(path))
+        return cls.parse(read_whole(file), file, base="" if file == str(path) else str(path))
 
     @classmethod
-    def parse(cls, data: bytes, path: str = "moses.ini") -> MosesIni:
+    def parse(cls, data: bytes, path: str = "moses.ini", *, base: str = "") -> MosesIni:
         """Parse the bytes of a file; ``path`` is its name in errors."""
         if b"\0" in data:
             raise IniError("binary data, where a moses.ini was expected", path=path)
-        ini = cls(tuple(data.decode("utf-8", "surrogateescape").split("\n")), path)
+        ini = cls(tuple(data.decode("utf-8", "surrogateescape").split("\n")), path, base)
         ini._check()
         return ini
 
@@ -175,12 +180,20 @@ class MosesIni:
         for number, text in self._sections.get("feature", ()):
             with self._at(number):
                 kind, options = _parse_feature(text)
+            options = {
+                key: self.resolved(value) if is_path(key) else value
+                for key, value in options.items()
+            }
             name = options.get("name", "")
             if not name:
                 name = f"{kind}{unnamed[kind]}"
                 unnamed[kind] += 1
             features.append(FeatureLine(kind, name, options, number))
         return tuple(features)
+
+    def resolved(self, path: str) -> str:
+        """Return a path in the ini as this process opens it."""
+        return os.path.join(self.base, path) if path else path  # noqa: PTH118 - "./a" stays
 
     @cached_property
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
@@ -284,7 +297,13 @@ class MosesIni:
         return self._reparsed(lines)
 
     def _reparsed(self, lines: Sequence[str]) -> MosesIni:
-        return MosesIni.parse("\n".join(lines).encode("utf-8", "surrogateescape"), self.path)
+        data = "\n".join(lines).encode("utf-8", "surrogateescape")
+        return MosesIni.parse(data, self.path, base=self.base)
+
+
+def is_path(key: str) -> bool:
+    """Return whether the value of an option of a feature line is a path."""
+    return key in ("path", "base", "file") or key.endswith(("-path", "-file"))
 
 
 def code_of(line: str) -> str:

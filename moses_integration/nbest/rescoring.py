@@ -21,7 +21,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.ini.edits import TUNABLE_NAME
+from moses_integration.ini.rescoring_file import check_names
 from moses_integration.nbest.format import (
     MAX_SENTENCES,
     PIPES,
@@ -29,12 +29,15 @@ from moses_integration.nbest.format import (
     extra_columns,
     split_columns,
 )
+from moses_integration.nbest.programs import scores_of_program
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
 from phrasescore.errors import NBestError, SettingsError, counted
+from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.stream import BlockStream
 from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import block_sizes, read_blocks
 from phrasescore.table.input_files import open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import FLOOR_LN, Side, phrase_tokens, scored_tokens, words_of
@@ -74,8 +77,15 @@ class NBestModel:
     name: str
     model: ScoringModel
 
-    def __post_init__(self) -> None:
-        _check_name(self.name)
+    @classmethod
+    def load(cls, name: str, folder: str | Path, device: str = "auto") -> NBestModel:
+        """Load a model.
+
+        Raises:
+            ModelError: The folder is not a model, or is damaged.
+        """
+        loaded = load_model(folder)
+        return cls(name, ScoringModel(str(folder), loaded, SharedScorer(loaded.model, device)))
 
     @cached_property
     def kind(self) -> Kind:
@@ -120,9 +130,6 @@ class NBestScores:
     path: str | Path
     values: NDArray[np.float64]
 
-    def __post_init__(self) -> None:
-        _check_name(self.name)
-
     @classmethod
     def read(cls, name: str, path: str | Path) -> NBestScores:
         """Read the numbers, which take eight bytes of memory each.
@@ -148,14 +155,6 @@ class NBestScores:
             f"{counted(len(self.values), 'number')}, but the list {has}",
             path=self.path,
             remedy="write one number for each candidate, in the order of the list",
-        )
-
-
-def _check_name(name: str) -> None:
-    if not TUNABLE_NAME.fullmatch(name):
-        raise SettingsError(
-            f"a feature cannot be called {name!r}",
-            remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
         )
 
 
@@ -205,6 +204,30 @@ def ln_p_of_phrases(
     known = dict(zip(distinct, ln_p.tolist(), strict=True))
     sums = [sum(known.get(pair, 0.0) for pair in each.phrases) for each in candidates]
     return sums, len(distinct), sum(pair in zero for each in candidates for pair in each.phrases)
+
+
+def score_candidates(
+    models: Sequence[NBestModel],
+    candidates: Sequence[Candidate],
+    table_words: AbstractSet[bytes] | None,
+) -> tuple[NBestCounts, list[list[float]]]:
+    """Return the counts of N candidates, and a list of N scores for each model.
+
+    Args:
+        models: The models.
+        candidates: The candidates of one or more sentences.
+        table_words: As in `is_copied`.
+    """
+    columns = []
+    scored = translations = copied = 0
+    for model in models:
+        if model.kind.of_sentences:
+            found, translations = ln_p_of_sentences(model, candidates)
+        else:
+            found, scored, copied = ln_p_of_phrases(model, candidates, table_words)
+        columns.append(found)
+    pairs = sum(len(candidate.phrases) for candidate in candidates)
+    return NBestCounts(len(candidates), pairs, scored, copied, translations), columns
 
 
 def read_table_words(table: str | Path) -> set[bytes]:
@@ -262,6 +285,7 @@ def rescore_nbest(
     table_words: AbstractSet[bytes] | None = None,
     *,
     scores: Sequence[NBestScores] = (),
+    programs: Mapping[str, str] | None = None,
     lines_per_block: int = LINES_PER_BLOCK,
     numerics: Mapping[str, object] | None = None,
 ) -> NBestCounts:
@@ -276,6 +300,7 @@ def rescore_nbest(
             every other word that Moses copied or dropped, as a table does. With ``None``, such
             words get the model's score.
         scores: The numbers of other programs; their features follow those of the models.
+        programs: The commands of programs to run, by the names of their features, which come last.
         lines_per_block: The number of lines to hold in memory at a time.
         numerics: Further settings that affect the digits, as JSON values. An interrupted run
             continues only with the same settings.
@@ -286,7 +311,8 @@ def rescore_nbest(
         SettingsError: Two features have the same name, or a model lacks its source.
         ModelError: A model returns a score that is not a log-probability.
     """
-    _check(models, scores, source)
+    programs = programs or {}
+    _check(models, [*(each.name for each in scores), *programs], source)
     sentences: list[tuple[bytes, ...]] | None = None
     if source is not None:
         sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
@@ -297,6 +323,7 @@ def rescore_nbest(
             for each in models
         ],
         "scores": [each.name for each in scores],
+        "programs": [*programs.items()] or None,
         "table_words": None if table_words is None else _digest(table_words),
         "lines_per_block": lines_per_block,
         "numerics": numerics,
@@ -305,7 +332,7 @@ def rescore_nbest(
         [path, *([] if source is None else [source]), *(each.path for each in scores)],
         settings,
         lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(path, sentences, models, scores, table_words).rescored,
+        _Rescorer(path, sentences, models, scores, programs, table_words).rescored,
         NBestCounts(),
         what="rescoring",
         unit="candidates",
@@ -322,13 +349,8 @@ def _digest(words: AbstractSet[bytes]) -> str:
     return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
 
 
-def _check(
-    models: Sequence[NBestModel], scores: Sequence[NBestScores], source: str | Path | None
-) -> None:
-    names = [model.name for model in models] + [each.name for each in scores]
-    for name in names:
-        if names.count(name) > 1:
-            raise SettingsError(f"two features have the name {name}", remedy="give each its --name")
+def _check(models: Sequence[NBestModel], others: Sequence[str], source: str | Path | None) -> None:
+    check_names([*(model.name for model in models), *others])
     for model in models:
         if source is None and model.kind.reads_source:
             raise SettingsError(
@@ -367,12 +389,14 @@ class _Rescorer:
     sentences: Sequence[tuple[bytes, ...]] | None
     models: Sequence[NBestModel]
     scores: Sequence[NBestScores]
+    programs: Mapping[str, str]
     table_words: AbstractSet[bytes] | None
 
     @cached_property
     def names(self) -> list[str]:
         """The names of the new features."""
-        return [model.name for model in self.models] + [each.name for each in self.scores]
+        scores = [*(each.name for each in self.scores), *self.programs]
+        return [*(model.name for model in self.models), *scores]
 
     def rescored(self, lines: list[bytes], before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
@@ -382,24 +406,13 @@ class _Rescorer:
                 candidates.append(self._read(line))
             except NBestError as error:
                 raise error.at(self.path, number) from None
-        counts, columns = self._scores(candidates)
+        counts, columns = score_candidates(self.models, candidates, self.table_words)
         for each in self.scores:
             columns.append(each.of_candidates(before.lines, len(candidates)))
+        for name, command in self.programs.items():
+            columns.append(scores_of_program(name, command, candidates))
         rows = zip(lines, zip(*columns, strict=True), strict=True)
         return b"".join(self._with_features(*row) for row in rows), before + counts
-
-    def _scores(self, candidates: Sequence[Candidate]) -> tuple[NBestCounts, list[list[float]]]:
-        """Return the counts of the candidates, and their scores by each model."""
-        columns = []
-        scored = translations = copied = 0
-        for model in self.models:
-            if model.kind.of_sentences:
-                found, translations = ln_p_of_sentences(model, candidates)
-            else:
-                found, scored, copied = ln_p_of_phrases(model, candidates, self.table_words)
-            columns.append(found)
-        pairs = sum(len(candidate.phrases) for candidate in candidates)
-        return NBestCounts(len(candidates), pairs, scored, copied, translations), columns
 
     def _read(self, line: bytes) -> Candidate:
         if not line.endswith(b"\n"):

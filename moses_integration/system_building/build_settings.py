@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, get_args
 
+from moses_integration.ini.model_files import absolute_if_possible
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
     TRUECASE_MODELS,
@@ -232,15 +233,15 @@ class SystemFolder:
 
 
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:
-    """Return the text of the ini; its paths are relative if ``folder.path`` is relative."""
-    phrase_table, reordering_table = folder.tables
-    models, order = folder.language_models, settings.lm_order
+    """Return the text of the ini; absolute paths are valid wherever the ini is read."""
+    phrase_table, reordering_table = map(absolute_if_possible, folder.tables)
+    models = [*map(absolute_if_possible, folder.language_models)]
     features = weights = ""
     if settings.reordering:
         features = _REORDERING.format(reordering_table=reordering_table)
         weights = _REORDERING_WEIGHTS
     for number, path in enumerate(models):
-        features += _LANGUAGE_MODEL.format(number=number, path=path, order=order)
+        features += _LANGUAGE_MODEL.format(number=number, path=path, order=settings.lm_order)
         weights += f"LM{number}= {_LANGUAGE_MODEL_WEIGHT / len(models):g}\n"
     return _TEMPLATE.format(
         phrase_table=phrase_table,

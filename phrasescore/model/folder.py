@@ -22,9 +22,9 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.model.kinds import build, kind_named, read_settings
+from phrasescore.model.kinds import Kind, build, kind_named, read_settings
 from phrasescore.model.model_settings import Direction, ModelSettings
-from phrasescore.runs.final_names import scratch_folder, write_atomically
+from phrasescore.runs.final_names import remove, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import JsonObject, read_object, write_json
 from phrasescore.runs.results import RESULT, Count, Number, Record, Seconds
@@ -195,6 +195,19 @@ class LoadedModel:
             nothing = np.zeros_like(predicted.offsets)
             return TokenSequences(targets.tokens[:0], nothing), targets
         return self.source_vocabulary.encode_spans(read[0]), targets
+
+
+def read_kind(folder: str | Path) -> Kind:
+    """Return the kind of a model without reading the model.
+
+    Raises:
+        ModelError: The folder is not a model.
+    """
+    config = _read_config(Path(folder))
+    try:
+        return kind_named(str(config.get("kind")))
+    except SettingsError as error:
+        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
 
 
 def load_model(folder: str | Path) -> LoadedModel:
@@ -383,6 +396,27 @@ def save_model(
             write_atomically(part / CURVES, curves.read_bytes())
         write_digests(part)
         part.rename(folder)
+
+
+def copy_model(folder: Path, copy: Path) -> None:
+    """Copy a model folder atomically, unless the copy is there; it may replace another model.
+
+    Raises:
+        ModelError: The model is incomplete or damaged.
+        SettingsError: Something else has the name of the copy.
+    """
+    digests = read_digests(folder)
+    if is_model_folder(copy) and read_digests(copy) == digests:
+        return
+    refuse_foreign(copy)
+    copy.parent.mkdir(parents=True, exist_ok=True)
+    with scratch_folder(copy, 0o777) as part:
+        for name in digests:
+            check_file(folder, name, digests)
+            write_atomically(part / name, (folder / name).read_bytes())
+        write_atomically(part / DIGESTS, (folder / DIGESTS).read_bytes())
+        remove(copy)
+        part.rename(copy)
 
 
 def refuse_foreign(folder: Path) -> None:

@@ -116,12 +116,18 @@ def waiting_for(process: subprocess.Popen[bytes]) -> Iterator[subprocess.Popen[b
 
 
 def run(
-    command: Sequence[str], *, timeout: float | None = None, **options: Any
+    command: Sequence[str],
+    *,
+    given: bytes | None = None,
+    timeout: float | None = None,
+    **options: Any,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program to its end; kill it after an interruption or a timeout.
 
     Args:
         command: The program and its arguments.
+        given: The standard input, if the options have ``stdin=subprocess.PIPE``; it is written
+            while the output is read.
         timeout: The maximum running time in seconds.
         options: Arguments for ``subprocess.Popen``.
 
@@ -130,7 +136,7 @@ def run(
         subprocess.TimeoutExpired: The program took too long.
     """
     with waiting_for(start(command, **options)) as process:
-        output, errors = process.communicate(timeout=timeout)
+        output, errors = process.communicate(given, timeout)
     return subprocess.CompletedProcess(command, process.returncode, output, errors)
 
 

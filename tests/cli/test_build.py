@@ -67,7 +67,7 @@ def test_further_text_of_words(
     assert b"\tnew" in arpa
     assert b"ngram 8=" in arpa
     ini = (tmp_path / "system" / "moses.ini").read_text()
-    assert "KENLM name=LM1 factor=0 path=system/lm1.arpa.gz order=8\n" in ini
+    assert f"KENLM name=LM1 factor=0 path={tmp_path}/system/lm1.arpa.gz order=8\n" in ini
     assert "LM0= 0.25\nLM1= 0.25\n" in ini
     assert "LexicalReordering" not in ini
     assert "[distortion-limit]\n0\n" in ini

@@ -65,4 +65,4 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
     )
     process = phrasescore("doctor", "--json")
     assert process.returncode == 2
-    assert b"Missing argument 'MOSES_INI'" in process.stderr
+    assert b"Missing argument 'SYSTEM'" in process.stderr

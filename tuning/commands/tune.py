@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.options import INI, read_ini, sections
+from moses_integration.commands.options import INI, named_command, read_ini, sections
 from phrasescore.commands.declarations import command, option
 from phrasescore.commands.options import BoundedInt, Result
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible
 from tuning.commands.options import OptimizationOptions, references
@@ -46,6 +46,32 @@ class TuneOptions(OptimizationOptions, Result):
         "The maximum number of distinct translations per sentence and round.",
         default=TuningSettings.nbest_size,
     )
+    rescore: tuple[str, ...] = option(
+        INPUT_FOLDER,
+        "A model of sentences or phrases, of either direction, that chooses among the candidates "
+        "after the search; may be repeated.  [default: the models of SYSTEM's rescoring.json]",
+        metavar="MODEL/",
+        many=True,
+    )
+    rescore_size: int | None = option(
+        BoundedInt(2, 10_000),
+        "The maximum number of candidates of a sentence to choose among.  [default: that of "
+        "SYSTEM's rescoring.json, or 100]",
+    )
+    rescore_names: tuple[str, ...] = option(
+        "NAME",
+        "The name of a model's feature, one for each model.  [default: by kind]",
+        "--rescore-name",
+        many=True,
+        needs=("rescore",),
+    )
+    scorers: tuple[tuple[str, str], ...] = option(
+        named_command,
+        "A program whose scores choose, too, as for decode --scorer; may be repeated.",
+        "--rescore-scorer",
+        many=True,
+        metavar="NAME='COMMAND'",
+    )
     rounds: int = option(
         BoundedInt(1, 10_000), "The maximum number of rounds.", default=TuningSettings.rounds
     )
@@ -60,12 +86,16 @@ class TuneOptions(OptimizationOptions, Result):
 
 @command("tune", TuneOptions)
 def tune(options: TuneOptions) -> None:
-    """Find the weights with which MOSES_INI translates a dev set best.
+    """Find the weights with which SYSTEM translates a dev set best.
 
     Each round decodes with the current weights, adds the candidates to the candidates of earlier
-    rounds, and optimises over all of them. FOLDER gets moses.ini, which is MOSES_INI with the best
+    rounds, and optimises over all of them. FOLDER gets moses.ini, which is SYSTEM's with the best
     weights; weights.json; and a folder for each round. phrasescore report shows the scores of the
     rounds. The same command continues a run that was stopped.
+
+    If models rescore, the dev set is decoded once more with the best weights, a second set of
+    weights is found for the features and scores of these candidates, and FOLDER gets
+    rescoring.json and the models: phrasescore decode FOLDER searches and rescores.
     """
     from tuning.loop.outer_loop import tune as run
 
@@ -75,7 +105,10 @@ def tune(options: TuneOptions) -> None:
             remedy="add --decoder moses, or leave --moses-bin out",
         )
     settings = options.settings(
-        TuningSettings, sections=dict(options.sections), objective=options.objective
+        TuningSettings,
+        sections=dict(options.sections),
+        scorers=dict(options.scorers),
+        objective=options.objective,
     )
     read_ini(options.ini)  # refuses outputs that would replace a file of the system
     with interruptible(options.output):
@@ -108,4 +141,6 @@ def _show(report: TuningReport, settings: TuningSettings) -> None:
             f"{'the average' if seed is None else f'seed {seed}'}",
             err=True,
         )
-    click.echo(f"the tuned system is {report.ini}", err=True)
+    rescores = report.record is not None and report.record.rescoring is not None
+    system = report.ini.parent if rescores else report.ini
+    click.echo(f"the tuned system is {system}", err=True)

@@ -129,11 +129,13 @@ class EmbeddedDecoder:
         ini: The system.
         sentences: The words of each sentence.
         threads: The number of sentences decoded at a time.
+        shows_phrases: Whether each line of a list shows the phrases of its candidate.
     """
 
     ini: MosesIni
     sentences: Sequence[Sequence[bytes]]
     threads: int = 1
+    shows_phrases: bool = False
 
     @cached_property
     def _loaded(self) -> tuple[Decoder, LoadedInput]:
@@ -163,13 +165,13 @@ class EmbeddedDecoder:
         decoded = decoder.decode(
             loaded, weights=complete, nbest=NBestSettings(size), threads=self.threads
         )
-        lines = 0
+        lines, printed = 0, OutputSettings(include_segmentation_in_n_best=self.shows_phrases)
         with (
             open_output(output) as stream,
             Progress("decoding", len(self.sentences), "sentences") as progress,
         ):
             for sentence in decoded:
-                stream.write(nbest_lines(sentence, OutputSettings(), size))
+                stream.write(nbest_lines(sentence, printed, size))
                 lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
@@ -219,11 +221,11 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    whole_tables = _text_tables(ini)
+    whole_tables = text_tables(ini)
     if not whole_tables:
         return
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
-    for path in _text_tables(filtered):
+    for path in text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
@@ -251,7 +253,7 @@ def check_dev_set(
             say(f"warning: {each.where}: {each.what}; {each.remedy}")
 
 
-def _text_tables(ini: MosesIni) -> list[Path]:
+def text_tables(ini: MosesIni) -> list[Path]:
     """Return the phrase tables in text form, except pipes, which cannot be read again."""
     lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
     return [path for line in lines if (path := find_text_table(line)) is not None]

@@ -18,7 +18,7 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError
 from phrasescore.runs.identity import provenance
 from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
-from tuning.loop.tuning_settings import OptimizationSettings
+from tuning.loop.tuning_settings import OptimizationSettings, ScoreBenefit
 from tuning.loop.weights import WeightPlan, read_plan
 from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
@@ -197,6 +197,7 @@ class OptimizationReport:
         notes: Warnings for the user, and the estimated benefit of each score that is ln p of a
             model.
         provenance: The inputs and settings behind the result.
+        benefits: These benefits as numbers.
     """
 
     weights: dict[str, tuple[float, ...]]
@@ -208,21 +209,31 @@ class OptimizationReport:
     seconds: float
     notes: tuple[str, ...]
     provenance: Mapping[str, object]
+    benefits: tuple[ScoreBenefit, ...] = ()
 
     def to_json(self) -> dict[str, object]:
         """Return the content of a weights file."""
-        return {**vars(self), "seconds": round(self.seconds, 3)}
+        benefits = [dataclasses.asdict(benefit) for benefit in self.benefits]
+        return {**vars(self), "seconds": round(self.seconds, 3), "benefits": benefits}
 
 
-def optimize_lists(task: ListOptimization) -> OptimizationReport:
+def optimize_lists(
+    task: ListOptimization, second: Mapping[str, float] | None = None
+) -> OptimizationReport:
     """Find the best weights for existing n-best lists.
+
+    Args:
+        task: The lists and the settings.
+        second: The start weights of features that ``task.start`` lacks; only their benefits are
+            estimated.
 
     Raises:
         NBestError: A list is damaged or does not match the references or the start weights.
         SettingsError: The settings contradict each other.
     """
     statistics = CandidateStatistics.read(task.references, task.objective, task.reference_length)
-    plan, lists, notes = _read(task, statistics)
+    second = second or {}
+    plan, lists, notes = _read(task, statistics, second)
     sparse = bool(plan.sparse_weights)
     features = plan.layout.nbest.size + sparse
     pool = CandidatePool(len(statistics), features, statistics.columns)
@@ -232,7 +243,8 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
     begin = time.perf_counter()
     solution = task.choose_optimizer()(problem, np.random.default_rng(task.seed))
     seconds = time.perf_counter() - begin
-    for benefit in estimate_benefits(plan, problem.pool, solution.weights, task):
+    benefits = estimate_benefits(plan, problem.pool, solution.weights, task, tuple(second))
+    for benefit in benefits:
         notes.append(benefit_in_words(benefit, str(task.objective)))
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
@@ -244,11 +256,12 @@ def optimize_lists(task: ListOptimization) -> OptimizationReport:
         seconds=seconds,
         notes=(*notes, *solution.notes),
         provenance=task.provenance(),
+        benefits=benefits,
     )
 
 
 def _read(
-    task: ListOptimization, statistics: CandidateStatistics
+    task: ListOptimization, statistics: CandidateStatistics, second: Mapping[str, float]
 ) -> tuple[WeightPlan, list[ScoredList], list[str]]:
     """Read the start weights and the lists, which must agree; return them with notes."""
     plan = WeightPlan.from_weights({}) if task.start is None else read_plan(task.start)
@@ -261,10 +274,13 @@ def _read(
         )
         if not lists:
             sizes = scored.candidates.sizes
-            if task.start and (new := [name for name in sizes if name not in plan.expected]):
+            known = {*plan.expected, *second}
+            if task.start and (new := [name for name in sizes if name not in known]):
                 notes.append(f"{task.start} has no weight for {', '.join(new)}: the start is 0")
             try:
                 plan = plan.for_lists(sizes)
+                given = {name: (weight,) for name, weight in second.items()}
+                plan = dataclasses.replace(plan, start={**plan.start, **given})
             except IniError as error:
                 error.remedy = f"start with weights of a system that writes lists such as {path}"
                 raise error.at(task.start or path) from None

@@ -31,7 +31,9 @@ import numpy as np
 
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.edits import with_sections
+from moses_integration.ini.model_files import absolute_if_possible, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.rescoring_file import RESCORING
 from moses_integration.tables.filtering import INI_NAME
 from moses_integration.text.preparation import carry_settings
 from phrasescore.closed_settings import from_mapping
@@ -43,6 +45,7 @@ from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
 from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
 from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
+from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.tuning_settings import (
     LIMITS,
     Optimized,
@@ -114,6 +117,7 @@ class TuningResult:
         weights: The weights of the best round, by feature.
         benefits: The estimated benefit of each score that is ln p of a model.
         record: The content of the run's ``weights.json``.
+        nbest: The n-best list of the best round.
     """
 
     seed: int | None
@@ -124,6 +128,7 @@ class TuningResult:
     weights: Mapping[str, tuple[float, ...]]
     benefits: tuple[ScoreBenefit, ...] = ()
     record: TuningRecord | None = None
+    nbest: Path = Path()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -201,7 +206,8 @@ class Tuning:
         complete = self._plan.complete(weights)
         decoded = self._decode(weights)
         self._write_ini(complete)
-        return TuningResult(self._seed, self._folder, decoded, (decoded,), why, complete)
+        rounds, nbest = (decoded,), self._lists[0]
+        return TuningResult(self._seed, self._folder, decoded, rounds, why, complete, nbest=nbest)
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
         ini = self._task.ini.with_weights(complete)
@@ -336,7 +342,8 @@ class Tuning:
         # leave the rounds out: their times differ, but equal runs should write equal files
         brief = dataclasses.replace(record, curve=())
         brief.write(path / WEIGHTS)
-        return TuningResult(self._seed, path, best, rounds, why, complete, benefits, brief)
+        nbest = self._lists[best.number - 1]
+        return TuningResult(self._seed, path, best, rounds, why, complete, benefits, brief, nbest)
 
 
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
@@ -458,7 +465,9 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     searched = with_sections(ini, settings.sections.items())
     if settings.decoder == "embedded":
         SearchSettings.from_ini(searched)  # find a wrong value before the folder is made
-    plan = WeightPlan.from_ini(ini).with_frozen(settings.freeze)
+    second = Scores.of(settings, ini)
+    frozen = [name for name in settings.freeze if second is None or name not in second.start]
+    plan = WeightPlan.from_ini(ini).with_frozen(frozen)
     texts = CandidateStatistics.read(
         settings.references, settings.objective, settings.reference_length
     )
@@ -471,17 +480,40 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
         work = entry_of(settings.recorded(ini), settings.files)
         begin(folder, work, settings.files, remedy, LIMITS)
         carry_settings(settings.ini, folder)
+        (folder / RESCORING).unlink(missing_ok=True)  # it comes last, and only if models rescore
         decoder, tables = prepare(settings, searched, lines, folder)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
         filtered = MosesIni.read(folder / "filtered" / INI_NAME)
         check_dev_set(ini, filtered, lines, settings, say)
-        task = TuningTask(settings, searched, plan, texts, decoder, settings.provenance(), say)
+        placed = with_absolute_paths(searched, absolute_if_possible)
+        task = TuningTask(settings, placed, plan, texts, decoder, settings.provenance(), say)
         ledger = Ledger(folder / "steps")
         if settings.runs > 1:
-            return _run_seeds(task, ledger, folder)
-        result = Tuning(task, settings.seed, ledger).run()
-        return TuningReport((result,), folder / INI_NAME, record=result.record)
+            report = _run_seeds(task, ledger, folder)
+        else:
+            result = Tuning(task, settings.seed, ledger).run()
+            report = TuningReport((result,), folder / INI_NAME, record=result.record)
+        return report if second is None else _with_second_step(task, report, ledger, second)
+
+
+def _with_second_step(
+    task: TuningTask, report: TuningReport, ledger: Ledger, second: Scores
+) -> TuningReport:
+    """Tune the choice among the candidates of the best run, and add it to the records."""
+    best, settings = report.best_run, task.settings
+    step = SecondStep(second, settings, task.decoder, best.weights, best.nbest, ledger, task.say)
+    found, folder = step.run(), ledger.folder.parent
+    assert report.record is not None
+    record = dataclasses.replace(
+        report.record,
+        benefits=(*report.record.benefits, *found.benefits),
+        rescoring=dataclasses.replace(found, benefits=()),
+    )
+    curve = best.rounds if len(report.runs) == 1 else ()
+    dataclasses.replace(record, curve=curve).write(folder / RESULT)
+    record.write(folder / WEIGHTS)
+    return dataclasses.replace(report, record=record)
 
 
 def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:

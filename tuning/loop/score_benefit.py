@@ -9,6 +9,7 @@ decoder found all candidates with one system, so without the score it might have
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from functools import partial
 from itertools import compress
 
@@ -30,6 +31,7 @@ from tuning.optimizers.optimizer import Problem, Weights
 
 _MIN_SENTENCES = 20  # with fewer, weights of half the sentences say nothing about the other half
 _RESTARTS = 3  # an estimate needs fewer restarts of MERT than the weights themselves
+TOGETHER = "rescoring"  # the name of all scores that choose among candidates
 _TRAINED = 4  # the scores of a phrase table by Moses's training; models append further scores
 # the usual names in lists, which do not show the classes of features
 _MODELS = frozenset(kind.feature for kind in KINDS)
@@ -64,7 +66,11 @@ def _is_of_model(feature: Feature, at: int, values: NDArray[np.float32]) -> bool
 
 
 def estimate_benefits(
-    plan: WeightPlan, pool: PoolArrays, weights: Weights, settings: OptimizationSettings
+    plan: WeightPlan,
+    pool: PoolArrays,
+    weights: Weights,
+    settings: OptimizationSettings,
+    second: Sequence[str] = (),
 ) -> tuple[ScoreBenefit, ...]:
     """Estimate the benefit of each score that is ln p of a model; nothing for very few sentences.
 
@@ -73,8 +79,12 @@ def estimate_benefits(
         pool: The candidates of S sentences, at least one of each.
         weights: (F,) the tuned weights.
         settings: The optimiser and the objective.
+        second: The components to judge instead, each alone and then all together.
     """
-    columns = model_columns(plan, pool)
+    columns = [[column] for column in model_columns(plan, pool)]
+    if second:
+        places = [plan.names.index(name) for name in second]
+        columns = [*([place] for place in places), places]
     if not columns or len(pool.starts) <= _MIN_SENTENCES:
         return ()
     settings = dataclasses.replace(settings, restarts=min(settings.restarts, _RESTARTS))
@@ -83,13 +93,15 @@ def estimate_benefits(
     found = []
     try:
         complete = _of_unseen(problem, settings)
-        for column in columns:
-            off = np.arange(len(problem.start)) == column
+        for number, places in enumerate(columns):
+            off = np.isin(np.arange(len(problem.start)), places)
             start, free = np.where(off, 0, problem.start), problem.free & ~off
             without = _of_unseen(dataclasses.replace(problem, start=start, free=free), settings)
             drawn = bootstrap(without, complete, score, TRIALS, TEST_SEED)
             gain = pooled_difference(without, complete, score)
-            named = plan.names[column], float(weights[column])
+            named: tuple[str, float | None] = plan.names[places[0]], float(weights[places[0]])
+            if second and number == len(second):
+                named = TOGETHER, None
             found.append(ScoreBenefit(*named, gain, drawn.low, drawn.high))
     except (NBestError, SettingsError):  # half of the lists leaves nothing to optimise
         return ()
@@ -123,6 +135,6 @@ def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:
     verdict = "helps" if benefit.low > 0 else "is not shown to help"
     said = f"{benefit.name} {verdict}: {gain} {objective} (95 % interval {low} to {high}), "
     said += "an estimate over lists"
-    if benefit.weight < 0:
+    if benefit.weight is not None and benefit.weight < 0:
         said += "; its weight is negative, so translations that its model finds probable lose"
     return said

@@ -67,6 +67,8 @@ class OptimizationSettings:
         return partial(run_mert, restarts=self.restarts, threads=threads, near=near)
 
 
+# the settings of the models that choose among the candidates
+_SECOND_STEP = "rescore", "rescore_names", "rescore_size", "scorers"
 LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
@@ -84,6 +86,12 @@ class TuningSettings(OptimizationSettings):
         nbest_size: The maximum number of distinct translations per sentence and round.
         rounds: The maximum number of optimisations.
         runs: The number of runs.
+        rescore: The folders of models that choose among the candidates; empty for those of the
+            system's ``rescoring.json``, if it has one.
+        rescore_names: The names of their features; empty for names by kind.
+        rescore_size: The maximum number of candidates of a sentence; ``None`` for that of
+            ``rescoring.json``, or 100.
+        scorers: The commands of programs that score candidates, by the names of their features.
     """
 
     ini: str
@@ -94,21 +102,28 @@ class TuningSettings(OptimizationSettings):
     nbest_size: int = 100
     rounds: int = 8
     runs: int = 1
+    rescore: tuple[str, ...] = ()
+    rescore_names: tuple[str, ...] = ()
+    rescore_size: int | None = None
+    scorers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def files(self) -> tuple[str, ...]:
         """The input files other than tables and models."""
-        return self.ini, self.source, *self.references
+        from moses_integration.ini.moses_ini import ini_of
+
+        return ini_of(self.ini), self.source, *self.references
 
     def recorded(self, ini: MosesIni) -> dict[str, object]:
-        """Return everything that decoding and optimising depend on, except the input files.
+        """Return everything that the search's weights depend on, except the input files.
 
+        The second step may change: its steps of the ledger have their own settings.
         The number of threads changes no result. ``LIMITS`` names the settings that may change.
         """
         from moses_integration.ini.model_files import named_paths
 
         settings = dataclasses.asdict(self)
-        for name in ("ini", "source", "references", "moses", "threads"):
+        for name in ("ini", "source", "references", "moses", "threads", *_SECOND_STEP):
             del settings[name]
         models = {
             f"{line.name} {key}": _size_or_digest(Path(path))
@@ -196,17 +211,36 @@ class ScoreBenefit:
 
     Attributes:
         name: The component, such as ``TranslationModel0_4``.
-        weight: Its tuned weight.
+        weight: Its tuned weight; ``None`` for several scores together.
         gain: The objective with the score minus the objective without it.
         low: The lower end of the gain's 95 % interval, which accounts for the choice of sentences.
         high: The upper end of the interval.
     """
 
     name: str
-    weight: Number
+    weight: Number | None
     gain: Number
     low: Number
     high: Number
+
+
+@dataclass(frozen=True)
+class TunedChoice:
+    """The choice among the candidates of the dev set by the second weights.
+
+    Attributes:
+        score: The objective of the candidates that the second weights choose.
+        start_score: The objective of the candidates that the weights of the search choose.
+        weights: The second weights, by feature.
+        candidates: The maximum number of candidates of a sentence.
+        benefits: The estimated benefit of each score, and then of all together.
+    """
+
+    score: Number
+    start_score: Number
+    weights: dict[str, tuple[Number, ...]]
+    candidates: Count = 0
+    benefits: tuple[ScoreBenefit, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +263,8 @@ class TuningRecord(Record):
         warnings: Reasons not to rely on the result.
         seeds: A summary of each finished run, if there are several runs.
         benefits: The estimated benefit of each score that is ln p of a model, in the best run
-            of a seed.
+            of a seed; then that of each score that rescores, and of all these together.
+        rescoring: The second step, if the system has one.
         provenance: The provenance of the weights.
     """
 
@@ -249,6 +284,7 @@ class TuningRecord(Record):
     warnings: tuple[str, ...] = ()
     seeds: list[object] | None = None
     benefits: tuple[ScoreBenefit, ...] = ()
+    rescoring: TunedChoice | None = None
     provenance: dict[str, object] = field(default_factory=dict)
 
 

@@ -369,7 +369,10 @@ class Normaliser:
             # ini cannot express the path of every folder, but that of a link
             base = Path(scratch, "base")
             base.symlink_to(self._folder)
-            ini = with_absolute_paths(MosesIni.read(base / _INI), lambda path: str(base / path))
+            # all files of the system are in its folder, wherever that was at the time of training
+            ini = with_absolute_paths(
+                MosesIni.read(base / _INI), lambda path: str(base / _SYSTEM / Path(path).name)
+            )
             write_atomically(Path(scratch, "moses.ini"), ini.to_bytes())
             tokens = Preprocessor(read_settings(base / _SYSTEM).source)
             source, nbest, scored = (str(Path(scratch, name)) for name in ("w", "nbest", "scored"))

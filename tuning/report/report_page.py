@@ -333,7 +333,10 @@ def _add(results: Results, found: FoundResult, files: ResultFiles) -> None:
 
 def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> None:
     results.notes += [f"The tuning {found.name}: {warning}." for warning in record.warnings]
-    if record.seeds is not None:  # a summary; each run has its own record
+    if record.seeds is not None:  # a summary; each run has its own record, but not of rescoring
+        told = record.benefits if record.rescoring else ()
+        words = (benefit_in_words(each, record.objective) for each in told)
+        results.notes += [f"The tuning {found.name}: {each}." for each in words]
         return
     rounds = [each.number for each in record.curve]
     if record.why and record.round not in rounds:

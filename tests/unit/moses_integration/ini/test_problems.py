@@ -41,7 +41,8 @@ def test_files_that_moses_would_not_find(folder: Path) -> None:
     assert found(data) == [
         "x.ini:2: lm.arpa does not exist; lm.arpa.gz does, but Moses would not look for it. "
         "Write path=lm.arpa.gz, or unzip it.",
-        "x.ini:3: pt: no such file, with or without .gz. Relative paths resolve against "
+        "x.ini:3: pt: no such file, with or without .gz. Relative paths start in the folder of "
+        "the system if this folder is named, but if the ini is named, in "
         f"the current directory, which is {folder}.",
     ]
 

@@ -186,7 +186,7 @@ def test_settings_that_make_no_sense(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="two features have the name PhraseModel0"):
         rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
     with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
-        model_of(VALUES, "phrase_model")
+        rescored(tmp_path, LINE, model_of(VALUES, "phrase_model"))
 
 
 def test_empty_sentences(tmp_path: Path) -> None:

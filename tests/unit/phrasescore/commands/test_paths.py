@@ -170,7 +170,7 @@ def _parameters(group: click.Group, context: click.Context) -> list[tuple[str, c
 
 def test_every_path_of_every_command_is_checked() -> None:
     """All parameters shown as files or folders have a type that checks them."""
-    shown = {"FILE", "FOLDER", "MOSES_INI", "NBEST", "MODEL/", "TEXT", "TABLE", "EXPERIMENT.toml"}
+    shown = {"FILE", "FOLDER", "SYSTEM", "NBEST", "MODEL/", "TEXT", "TABLE", "EXPERIMENT.toml"}
     parameters = _parameters(cli, click.Context(cli))
     assert len({name for name, _ in parameters}) > len(COMMANDS)
     for name, param in parameters:

@@ -1,0 +1,213 @@
+"""The second step of tuning: models and programs choose among the candidates of the dev set.
+
+The search keeps its weights. The dev set is decoded into lists with them, the scores become
+features of these lists, and a second set of weights is optimised over the lists. This is what
+``decode --nbest``, ``nbest`` and ``optimize`` do one after the other. The result is the file
+``rescoring.json`` of the tuned system, with copies of the models. Decoding, scoring and optimising
+are steps of the ledger.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.ini.rescoring_file import Rescoring, check_names, names_by_kind, place_model
+from moses_integration.tables.filtering import INI_NAME
+from phrasescore.closed_settings import from_mapping
+from phrasescore.errors import SettingsError, counted
+from phrasescore.model.folder import read_kind
+from phrasescore.runs.ledger import Ledger, Step
+from tuning.loop.decoding import NBestDecoder, Say, text_tables
+from tuning.loop.lists import ListOptimization, optimize_lists
+from tuning.loop.score_benefit import benefit_in_words
+from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
+from tuning.loop.weights import WeightPlan
+from tuning.metrics.score_tables import points
+
+_SIZE = 100
+_OPTIMIZATION = [field.name for field in dataclasses.fields(OptimizationSettings)]
+
+
+@dataclass(frozen=True)
+class Scores:
+    """The scores that choose among the candidates.
+
+    Args:
+        models: The folder of each model, by the name of its feature.
+        scorers: The command of each program, by the name of its feature.
+        candidates: The maximum number of candidates of a sentence.
+        start: The start weight of each feature.
+    """
+
+    models: Mapping[str, Path]
+    scorers: Mapping[str, str]
+    candidates: int
+    start: Mapping[str, float]
+
+    @classmethod
+    def of(cls, settings: TuningSettings, ini: MosesIni) -> Scores | None:
+        """Return the scores that the settings or the folder of the system name, if any.
+
+        Raises:
+            PhrasescoreError: A model cannot be used, or a name or a command is wrong or missing.
+        """
+        before = Rescoring.read(ini.base) if ini.base else None
+        models: dict[str, Path] = {}
+        if settings.rescore:
+            models = _named(settings, ini)
+        elif before is not None:
+            models = dict(zip(before.names, before.folders(Path(ini.base)), strict=False))
+            before.commands(settings.scorers, Path(ini.base), "--rescore-scorer")
+        names = [*models, *settings.scorers]
+        if not names:
+            return None
+        check_names(names, (line.name for line in ini.features))
+        old = before.weights if before else {}
+        start = {name: old[name][0] if name in old else 0.0 for name in names}
+        size = settings.rescore_size or (before.candidates if before else _SIZE)
+        return cls(models, settings.scorers, size, start)
+
+    @cached_property
+    def need_phrases(self) -> bool:
+        """Whether a model scores the phrases of the candidates."""
+        return not all(read_kind(path).of_sentences for path in self.models.values())
+
+
+def _named(settings: TuningSettings, ini: MosesIni) -> dict[str, Path]:
+    """Return the folders of ``--rescore`` with their given names, or with names by kind."""
+    names = list(settings.rescore_names)
+    if names and len(names) != len(settings.rescore):
+        given, models = counted(len(names), "name"), counted(len(settings.rescore), "model")
+        raise SettingsError(f"{given} for {models}", remedy="give one --rescore-name for each")
+    names = names or names_by_kind(settings.rescore, [line.name for line in ini.features])
+    check_names(names)
+    return dict(zip(names, map(Path, settings.rescore), strict=True))
+
+
+@dataclass(frozen=True)
+class SecondStep:
+    """The steps that find the second weights of a tuned system.
+
+    Args:
+        scores: The scores that choose.
+        settings: The settings of tuning.
+        decoder: The decoder of the dev set.
+        weights: The weights of the search.
+        best: The list of the round that decoded best, with these weights.
+        ledger: The ledger in the work folder, which has the tuned ini.
+        say: Prints a line for the user.
+    """
+
+    scores: Scores
+    settings: TuningSettings
+    decoder: NBestDecoder
+    weights: Mapping[str, tuple[float, ...]]
+    best: Path
+    ledger: Ledger
+    say: Say
+
+    def run(self) -> TunedChoice:
+        """Find the second weights, and write ``rescoring.json``.
+
+        Raises:
+            PhrasescoreError: A model or program cannot be used; finished steps stay.
+        """
+        scores, folder = self.scores, self.ledger.folder.parent
+        tuned = self._optimized(self._scored(self._listed()))
+        placed = (place_model(path, name, folder) for name, path in scores.models.items())
+        Rescoring(
+            candidates=scores.candidates,
+            weights=tuned.weights,
+            models=tuple(placed),
+            scorers=tuple(scores.scorers),
+        ).write(folder)
+        objective = str(self.settings.objective)
+        self.say(
+            f"rescoring: choosing among up to {scores.candidates} candidates of each sentence: "
+            f"{objective} {points(tuned.start_score)} -> {points(tuned.score)}"
+        )
+        for benefit in tuned.benefits:
+            self.say(f"note: {benefit_in_words(benefit, objective)}")
+        return tuned
+
+    def _file(self, name: str) -> Path:
+        return self.ledger.folder.parent / "rescoring" / name
+
+    def _listed(self) -> Path:
+        """Return the list of the best round, or decode the dev set once more for another list."""
+        size, phrases = self.scores.candidates, self.scores.need_phrases
+        if size == self.settings.nbest_size and not phrases:
+            return self.best
+        nbest, log = self._file("nbest.gz"), self._file("decoder.log")
+
+        def decode() -> dict[str, Any]:
+            self.say(f"rescoring: decoding up to {size} candidates of each sentence")
+            decoder = dataclasses.replace(self.decoder, shows_phrases=phrases)
+            decoder.write_nbest(self.weights, size, nbest, log)
+            return {}
+
+        settings = {"weights": self.weights, "size": size, "phrases": phrases}
+        step = Step("rescoring.decode", decode, settings, (), (nbest,))
+        self.ledger.do(step, self.say, outputs_are_whole=True)
+        return nbest
+
+    def _scored(self, nbest: Path) -> Path:
+        """Add the scores to a list; return the new list."""
+        scores, output = self.scores, self._file("scored.gz")
+        filtered = MosesIni.read(self.ledger.folder.parent / "filtered" / INI_NAME)
+        tables = text_tables(filtered) if scores.need_phrases else []
+
+        def score() -> dict[str, Any]:
+            from moses_integration.nbest.rescoring import (
+                NBestModel,
+                read_table_words,
+                rescore_nbest,
+            )
+
+            self.say(f"rescoring: computing {', '.join(scores.start)}")
+            words = set().union(*map(read_table_words, tables)) if tables else None
+            models = [*map(NBestModel.load, scores.models, scores.models.values())]
+            source = self.settings.source
+            rescore_nbest(nbest, source, output, models, words, programs=scores.scorers)
+            return {}
+
+        settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}
+        inputs = (nbest, *scores.models.values(), *tables)
+        self.ledger.do(Step("rescoring.score", score, settings, inputs, (output,)), self.say)
+        return output
+
+    def _optimized(self, scored: Path) -> TunedChoice:
+        """Return the second weights, and what they bring."""
+        ini, scores = self.ledger.folder.parent / INI_NAME, self.scores
+        asked = {name: getattr(self.settings, name) for name in _OPTIMIZATION}
+        task = ListOptimization(lists=(str(scored),), start=str(ini), **asked)
+
+        def optimize() -> dict[str, Any]:
+            report = optimize_lists(task, scores.start)
+            told = [benefit_in_words(each, str(task.objective)) for each in report.benefits]
+            for note in (note for note in report.notes if note not in told):
+                self.say(f"note: {note}")
+            plan = WeightPlan.from_ini(MosesIni.read(ini))
+            search = {name: report.weights.get(name, old) for name, old in plan.start.items()}
+            shown = dataclasses.replace(plan, start=search).shown
+            shown |= {name: report.weights[name] for name in scores.start}
+            return {
+                **{name: getattr(report, name) for name in ("score", "start_score")},
+                "weights": {name: list(weights) for name, weights in shown.items()},
+                "benefits": [dataclasses.asdict(each) for each in report.benefits],
+            }
+
+        settings = {**asked, "start": scores.start, "objective": str(task.objective)}
+        for name in ("references", "threads"):  # inputs, and what changes no result
+            del settings[name]
+        inputs = (scored, ini, *map(Path, task.references))
+        step = Step("rescoring.optimize", optimize, settings, inputs, ())
+        counts = self.ledger.do(step, self.say).counts
+        found = from_mapping(TunedChoice, counts, where=str(self.ledger.path(step.name)))
+        return dataclasses.replace(found, candidates=scores.candidates)
