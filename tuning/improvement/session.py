@@ -8,10 +8,8 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,9 +24,13 @@ from phrasescore.runs.results import RESULT, Number, Record, Seconds, has_record
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.plan import COMMANDS, CommandStep, script
 from tuning.experiment.runner import Runner, Say
-from tuning.improvement.plan import PARTS, ImprovePlan, Parts, TrainingText
-from tuning.loop.score_benefit import benefit_in_words
-from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord, TuningSettings
+from tuning.improvement.plan import PARTS, ImprovePlan, Parts, part_of
+from tuning.loop.tuning_settings import (
+    ScoreBenefit,
+    TuningRecord,
+    TuningSettings,
+    weights_by_component,
+)
 from tuning.metrics.score_tables import ScoreTable, points
 from tuning.metrics.system_comparison import ComparisonRecord
 
@@ -41,21 +43,34 @@ _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three deco
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 _LICENCES = ("LICEN[CS]E*", "COPYING*")
+_PAGE = """\
+# Improved system
 
+Result: {verdict}.
 
-@dataclass(frozen=True)
-class PartResult:
-    """What a part brought.
+The tuned baseline has {baseline} BLEU on the dev set. `system/` is the result; it can be moved and
+copied. Translate raw text:
 
-    Attributes:
-        name: The name of the part.
-        kept: Whether the result has the part.
-        benefit: The estimated benefit of its score; ``None`` if there is no estimate.
-    """
+```sh
+phrasescore decode {system} --raw < in > out
+```
 
-    name: str
-    kept: bool
-    benefit: ScoreBenefit | None = None
+## What each part brings
+
+These are estimates over lists of the dev set, given the other parts: weights of one half of the
+sentences choose in the other half. A part is kept if its interval is above 0.
+
+{parts}
+`models/` has the size and the training of each model (`provenance.json`).
+
+## Licences
+
+{licences}
+## Steps
+
+`commands.sh` has their commands.
+
+{times}"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,26 +79,26 @@ class ImproveRecord(Record):
 
     Args:
         verdict: A sentence about the result; empty while the work is not finished.
-        parts: The parts that were tried.
+        kept: The names of the parts that the result has.
+        benefits: The estimated benefit of the score of each part; a part may have no estimate.
         baseline: The BLEU of the tuned baseline on the dev set.
-        gain: The BLEU that the result gains over the baseline on the dev set; 0 for the baseline.
+        gain: The BLEU that the parts that help gain over the baseline on the dev set.
         low: The lower end of the gain's 95 % interval.
         high: The upper end of the interval.
         seconds: The time of each step.
-        commands: The command of each step.
         licences: The first line of each file beside the texts that states a licence.
         provenance: The provenance of the result.
     """
 
     kind: ClassVar[str] = "improve"
     verdict: str = ""
-    parts: tuple[PartResult, ...] = ()
+    kept: tuple[str, ...] = ()
+    benefits: dict[str, ScoreBenefit] = field(default_factory=dict)
     baseline: Number | None = None
     gain: Number = 0.0
     low: Number = 0.0
     high: Number = 0.0
     seconds: dict[str, Seconds] = field(default_factory=dict)
-    commands: tuple[str, ...] = ()
     licences: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, object] = field(default_factory=dict)
 
@@ -125,32 +140,24 @@ class _Improvement:
             rounds = _rounds(self._time, once)
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
-        for part in PARTS:
-            options = self._text.options(part, limits[part.name], is_time=bool(self._time))
-            self._do([plan.train(part, options)])
+        is_time = self._time is not None
+        self._do([plan.train(part, limits[part.name], is_time=is_time) for part in PARTS])
         self._do([*plan.add(PARTS), plan.tune("all", rounds, PARTS)])
-        benefits = self._benefits()
+        benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
         kept = helpful(benefits)
-        for benefit in benefits.values():
-            if benefit is not None:
-                self._say(benefit_in_words(benefit, "bleu"))
         name = "all" if kept == PARTS else "kept" if kept else "baseline"
         if name == "kept":
             self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
-        found = ImproveRecord(baseline=self._tuned("baseline").bleu)
+        record = ImproveRecord(benefits=benefits, baseline=self._tuned("baseline").bleu)
         if kept:
             self._do(plan.compare(name))
-            record = _read(plan.comparison, ComparisonRecord)
-            difference = record.metrics["bleu"][1].difference
-            assert difference is not None
-            gain, low, high = difference.gain, difference.low, difference.high
-            found = dataclasses.replace(found, gain=gain, low=low, high=high)
-        parts = tuple(PartResult(each.name, each in kept, benefits[each.name]) for each in PARTS)
-        verdict = verdict_on(found, parts)
-        if found.low <= 0:
-            name, parts = "baseline", tuple(dataclasses.replace(x, kept=False) for x in parts)
-        self._do([plan.pack(name)])
-        return self._finished(dataclasses.replace(found, verdict=verdict, parts=parts))
+            compared = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
+            record = dataclasses.replace(
+                record, gain=compared.gain, low=compared.low, high=compared.high
+            )
+        record = judged(record, kept)
+        self._do([plan.pack(name if record.kept else "baseline")])
+        return self._finished(record)
 
     def _do(self, steps: Iterable[CommandStep]) -> None:
         """Run the next steps; those known so far are in the script."""
@@ -173,13 +180,6 @@ class _Improvement:
         entries = {name: read_entry(self._runner.ledger.path(name)) for name in self._runner.done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
-    @cached_property
-    def _text(self) -> TrainingText:
-        counts = Counter(
-            word for line in read_lines(self._plan.texts[1]) for word in line.split(b" ")
-        )
-        return TrainingText(counts.total(), sum(number > 1 for number in counts.values()))
-
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
         if not self._time:
@@ -199,11 +199,6 @@ class _Improvement:
         found = self._runner.ledger.do(step, self._say).counts
         return found, int(found["rounds"])
 
-    def _benefits(self) -> dict[str, ScoreBenefit | None]:
-        """Return the estimated benefit of each part, by its name."""
-        found = {each.name: each for each in self._tuned("all").benefits}
-        return {part.name: found.get(self._plan.component(part)) for part in PARTS}
-
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
 
@@ -212,7 +207,6 @@ class _Improvement:
         record = dataclasses.replace(
             record,
             seconds=self._seconds,
-            commands=tuple(str(step.work) for step in self._steps),
             licences=licences([*plan.parallel, *plan.dev]),
             provenance=provenance(
                 inputs=[*plan.parallel, *plan.dev],
@@ -229,50 +223,49 @@ def _rounds(time: float, once: float) -> int:
     return min(ROUNDS, max(_FEWEST_ROUNDS, int(_TUNING_SHARE * time / max(once, 1e-9)) - 1))
 
 
-def helpful(benefits: Mapping[str, ScoreBenefit | None]) -> Parts:
+def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
+    """Return the estimated benefit of each new part, by its name; a part may have no estimate."""
+    old = dict(weights_by_component(baseline.weights))
+    return {part_of(each.name).name: each for each in tuned.benefits if each.name not in old}
+
+
+def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
     """Return the parts whose benefit has an interval above 0."""
-    return tuple(
-        part for part in PARTS if (found := benefits[part.name]) is not None and found.low > 0
-    )
+    return tuple(part for part in PARTS if part.name in benefits and benefits[part.name].low > 0)
 
 
-def verdict_on(found: ImproveRecord, parts: Sequence[PartResult]) -> str:
-    """Return a sentence about the result."""
-    names = [part.name for part in parts if part.kept]
-    if not names:
-        return "no part is shown to help, so the result is the tuned baseline"
-    gain, low, high = (points(x, sign=True) for x in (found.gain, found.low, found.high))
+def judged(record: ImproveRecord, kept: Parts) -> ImproveRecord:
+    """Return the record with a verdict, and with the parts that the result keeps."""
+    names = tuple(part.name for part in kept)
+    gain, low, high = (points(x, sign=True) for x in (record.gain, record.low, record.high))
     said = f"{gain} BLEU on the dev set (95 % interval {low} to {high}) with {', '.join(names)}"
-    if found.low > 0:
-        return said
-    return f"{said}: not shown to be better, so the result is the tuned baseline"
+    if not names:
+        said = "no part is shown to help, so the result is the tuned baseline"
+    elif record.low <= 0:
+        said += ": not shown to be better, so the result is the tuned baseline"
+        names = ()
+    return dataclasses.replace(record, verdict=said, kept=names)
 
 
 def page(record: ImproveRecord, folder: Path) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
-    for part in record.parts:
-        found, cells = part.benefit, ["no estimate", ""]
-        if found is not None:
-            low, high = points(found.low, sign=True), points(found.high, sign=True)
-            cells = [points(found.gain, sign=True), f"{low} to {high}"]
-        rows.append([part.name, *cells, "kept" if part.kept else "left out"])
-    times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
-    licences = [f"* `{path}`: {line}\n" for path, line in record.licences.items()]
-    run = f"phrasescore decode {folder / 'system'} --raw < in > out"
-    return (
-        f"# {record.verdict[0].upper()}{record.verdict[1:]}\n\n"
-        f"The tuned baseline has {points(record.baseline)} BLEU on the dev set. `system/` is the "
-        f"result; it can be moved and copied. Translate raw text:\n\n```sh\n{run}\n```\n\n"
-        "## What each part brings\n\n"
-        "An estimate over lists of the dev set, given all other parts: weights of one half of the "
-        "sentences choose in the other half. A part is kept if its interval is above 0.\n\n"
-        + ScoreTable(["part", "BLEU", "95 %", ""], rows).to_markdown()
-        + "\n`models/` has the size and the training of each model (`provenance.json`).\n\n"
-        "## Licences\n\n"
-        + ("".join(licences) or "No file beside the texts states a licence.\n")
-        + "\n## Steps\n\n`commands.sh` has the commands.\n\n"
-        + ScoreTable(["step", "seconds"], times).to_markdown()
+    for part in PARTS:
+        cells = ["no estimate", ""]
+        if (found := record.benefits.get(part.name)) is not None:
+            gain, low, high = (points(x, sign=True) for x in (found.gain, found.low, found.high))
+            cells = [gain, f"{low} to {high}"]
+        rows.append([part.name, *cells, "kept" if part.name in record.kept else "left out"])
+    return _PAGE.format(
+        verdict=record.verdict,
+        baseline=points(record.baseline),
+        system=folder / "system",
+        parts=ScoreTable(["part", "BLEU", "95 %", "result"], rows).to_markdown(),
+        licences="".join(f"* `{path}`: {line}\n" for path, line in record.licences.items())
+        or "No file beside the texts states a licence.\n",
+        times=ScoreTable(
+            ["step", "seconds"], [[name, f"{each:,.0f}"] for name, each in record.seconds.items()]
+        ).to_markdown(),
     )
 
 
