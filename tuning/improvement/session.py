@@ -226,7 +226,9 @@ def _rounds(time: float, once: float) -> int:
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
     """Return the estimated benefit of each new part, by its name; a part may have no estimate."""
     old = dict(weights_by_component(baseline.weights))
-    return {part_of(each.name).name: each for each in tuned.benefits if each.name not in old}
+    # the benefit of several scores together has no weight
+    new = (each for each in tuned.benefits if each.name not in old and each.weight is not None)
+    return {part_of(each.name).name: each for each in new}
 
 
 def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
