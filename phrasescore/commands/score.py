@@ -134,15 +134,18 @@ def score(options: ScoreOptions) -> None:
 
 def _append_given(options: ScoreOptions, scores: str) -> None:
     """Append the numbers of a file."""
-    from phrasescore.scoring.given_scores import append_given_scores, given_figures
-    from phrasescore.scoring.table_rescoring import columns_in_words
+    from phrasescore.scoring.given_scores import append_given_scores
 
     output, scale = options.output, options.scores_are
     done = append_given_scores(options.table, scores, output, scale, options.replace_column)
-    figures = given_figures(scores, output, done)
-    click.echo(f"{figures['pairs']:,} pairs\n{columns_in_words(figures)}", err=True)
+    counts = done.counts
+    click.echo(
+        f"{counts.lines:,} pairs: mean ln p {counts.ln_p_sums[0] / counts.lines:.4f}, "
+        f"{counts.floor_hits[0]:,} at Moses's floor of -100",
+        err=True,
+    )
     used = provenance(inputs=[scores], settings={"scores_are": scale})
-    options.show({**figures, "provenance": used})
+    options.show({**done.to_json(), "provenance": used})
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:

@@ -6,13 +6,12 @@ import itertools
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError
-from phrasescore.runs.json_files import JsonObject
 from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.scoring.block_scoring import ScoringCounts, with_columns
 from phrasescore.scoring.probability_column import probability_texts
@@ -21,7 +20,12 @@ from phrasescore.table.phrase_table import FLOOR_LN
 from phrasescore.table.text_blocks import numbers_in
 
 Scale = Literal["ln", "log10", "probability"]
-SCALES: tuple[Scale, ...] = get_args(Scale)
+# scale -> the smallest and the largest number, and their name
+_RANGES: dict[Scale, tuple[float, float, str]] = {
+    "ln": (-math.inf, 0, "the ln of a probability, which is at most 0"),
+    "log10": (-math.inf, 0, "the log10 of a probability, which is at most 0"),
+    "probability": (0, 1, "a probability from 0 to 1"),
+}
 _ROUNDING = 1e-6  # other programs' rounding can make a logarithm slightly larger than 0
 _ONE_EACH = "give one number for each line of the table, in the order of its lines"
 
@@ -72,32 +76,16 @@ def _ln_p(
     if len(values) < len(block):
         problem = f"the file ends before line {block.first_line + len(values):,} of {block.path}"
         raise InputError(problem, path=path, remedy=_ONE_EACH)
-    if scale == "probability":
-        wrong, range_of = (values < 0) | (values > 1 + _ROUNDING), "a probability from 0 to 1"
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ln_p = np.log(values)
-    else:
-        wrong, range_of = values > _ROUNDING, f"the {scale} of a probability, which is at most 0"
-        ln_p = values * (math.log(10) if scale == "log10" else 1.0)
+    low, high, what = _RANGES[scale]
+    wrong = (values < low) | (values > high + _ROUNDING)
     if wrong.any():
         row = int(np.argmax(wrong))
-        others = " or ".join(each for each in SCALES if each != scale)
         raise CorpusError(
-            f"{values[row]:g} is not {range_of}",
+            f"{values[row]:g} is not {what}",
             path=path,
             line=block.first_line + row,
-            remedy=f"correct the number; or give --scores-are {others} if the numbers are that",
+            remedy="correct the number, or give another --scores-are",
         )
-    return ln_p
-
-
-def given_figures(scores: str, output: str, done: StreamReport[ScoringCounts]) -> JsonObject:
-    """Return the figures of a run that appended the numbers of the file ``scores``."""
-    counts = done.counts
-    return {
-        "pairs": counts.lines,
-        "seconds": round(done.seconds, 3),
-        "models": [{"name": scores, "mean_ln_p": counts.ln_p_sums[0] / counts.lines}],
-        "columns": [{"name": scores, "floor_hits": counts.floor_hits[0]}],
-        "output": output,
-    }
+    with np.errstate(divide="ignore"):
+        ln_p: NDArray[np.float64] = np.log(values) if low == 0 else values
+    return ln_p * math.log(10) if scale == "log10" else ln_p

@@ -129,19 +129,13 @@ def described(figures: JsonObject) -> str:
         f"unknown words: {unknown[0]:.2%} of the source, {unknown[1]:.2%} of the target"
         + ("; predicted unknown words share p(<unk>)" if figures["unknown"] == "share" else ""),
         unknown_warning(*unknown),
-        columns_in_words(figures),
     ]
-    return "\n".join(filter(None, lines))
-
-
-def columns_in_words(figures: JsonObject) -> str:
-    """Describe the new scores in lines for the user, from the figures of a run."""
-    lines = [f"{each['name']}: mean ln p {each['mean_ln_p']:.4f}" for each in figures["models"]]
+    lines += [f"{each['name']}: mean ln p {each['mean_ln_p']:.4f}" for each in figures["models"]]
     lines += [
         f"{each['name']}: {each['floor_hits']:,} pairs at Moses's floor of -100"
         for each in figures["columns"]
     ]
-    return "\n".join(lines)
+    return "\n".join(filter(None, lines))
 
 
 def prepare(

@@ -262,8 +262,8 @@ def test_scores_of_another_program(
         assert after == before.replace(old, old + b" " + text)
     report = json.loads((tmp_path / "report.json").read_bytes())
     floor = written.count(b"3.71e-44")
-    assert (report["pairs"], report["columns"][0]["floor_hits"]) == (3, floor)
-    assert b"3 pairs\nnumbers: mean ln p -" in done.stderr
+    assert (report["lines"], report["floor_hits"]) == (3, [floor])
+    assert b"3 pairs: mean ln p -" in done.stderr
     replaced = phrasescore(*command, "--replace-column", "1", "-o", "-")
     scores = [parse_entry(line).scores for line in replaced.stdout.split(b"\n")[:-1]]
     assert tuple(scores) == written

@@ -7,20 +7,20 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from moses_integration.doctor.texts import Text, TextWords
+from moses_integration.ini.rescoring_file import Rescoring
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.ledger import Step, read_entry, refuse_files
 from phrasescore.runs.lock import held
-from phrasescore.runs.results import RESULT, Number, Record, Seconds, has_record, parse_record
+from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.plan import COMMANDS, CommandStep, script
 from tuning.experiment.runner import Runner, Say
@@ -32,6 +32,7 @@ from tuning.loop.tuning_settings import (
     weights_by_component,
 )
 from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
 ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
@@ -42,35 +43,25 @@ _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
-_LICENCES = ("LICEN[CS]E*", "COPYING*")
+_LICENCES = "LICEN[CS]E*"
 _PAGE = """\
 # Improved system
 
-Result: {verdict}.
+{verdict}.
 
-The tuned baseline has {baseline} BLEU on the dev set. `system/` is the result; it can be moved and
-copied. Translate raw text:
+Translate raw text with the result, a folder that can be moved and copied:
 
-```sh
-phrasescore decode {system} --raw < in > out
-```
+    phrasescore decode {system} --raw < in > out
 
-## What each part brings
-
-These are estimates over lists of the dev set, given the other parts: weights of one half of the
-sentences choose in the other half. A part is kept if its interval is above 0.
+Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-`models/` has the size and the training of each model (`provenance.json`).
+A part is kept if its interval is above 0. `commands.sh` has the commands of all steps, and
+`models/NAME/provenance.json` the size and the training of a model.
 
-## Licences
-
-{licences}
-## Steps
-
-`commands.sh` has their commands.
-
-{times}"""
+{times}
+Licences beside the texts: {licences}
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,12 +72,7 @@ class ImproveRecord(Record):
         verdict: A sentence about the result; empty while the work is not finished.
         kept: The names of the parts that the result has.
         benefits: The estimated benefit of the score of each part; a part may have no estimate.
-        baseline: The BLEU of the tuned baseline on the dev set.
-        gain: The BLEU that the parts that help gain over the baseline on the dev set.
-        low: The lower end of the gain's 95 % interval.
-        high: The upper end of the interval.
         seconds: The time of each step.
-        licences: The first line of each file beside the texts that states a licence.
         provenance: The provenance of the result.
     """
 
@@ -94,12 +80,7 @@ class ImproveRecord(Record):
     verdict: str = ""
     kept: tuple[str, ...] = ()
     benefits: dict[str, ScoreBenefit] = field(default_factory=dict)
-    baseline: Number | None = None
-    gain: Number = 0.0
-    low: Number = 0.0
-    high: Number = 0.0
     seconds: dict[str, Seconds] = field(default_factory=dict)
-    licences: dict[str, str] = field(default_factory=dict)
     provenance: dict[str, object] = field(default_factory=dict)
 
 
@@ -134,10 +115,7 @@ class _Improvement:
         """Run all steps, and write the page and the record."""
         plan = self._plan
         self._do(plan.first_steps())
-        rounds = ROUNDS
-        if self._time:
-            once = self._seconds["decode.untuned"] * _OPTIMISED
-            rounds = _rounds(self._time, once)
+        rounds = _rounds(self._time, self._seconds["decode.untuned"] * _OPTIMISED)
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
         is_time = self._time is not None
@@ -148,16 +126,24 @@ class _Improvement:
         name = "all" if kept == PARTS else "kept" if kept else "baseline"
         if name == "kept":
             self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
-        record = ImproveRecord(benefits=benefits, baseline=self._tuned("baseline").bleu)
+        gain = None
         if kept:
             self._do(plan.compare(name))
-            compared = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
-            record = dataclasses.replace(
-                record, gain=compared.gain, low=compared.low, high=compared.high
-            )
-        record = judged(record, kept)
-        self._do([plan.pack(name if record.kept else "baseline")])
-        return self._finished(record)
+            gain = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
+        verdict, kept = judged(gain, kept)
+        self._do([plan.pack(name if kept else "baseline")])
+        asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
+        bleu = points(self._tuned("baseline").bleu)
+        record = ImproveRecord(
+            verdict=f"{verdict}; the tuned baseline has {bleu}",
+            kept=tuple(part.name for part in kept),
+            benefits=benefits,
+            seconds=self._seconds,
+            provenance=provenance(inputs=(*plan.parallel, *plan.dev), settings=asked),
+        )
+        write_atomically(plan.folder / "improve.md", page(record, plan).encode())
+        record.write(plan.folder / RESULT)
+        return record
 
     def _do(self, steps: Iterable[CommandStep]) -> None:
         """Run the next steps; those known so far are in the script."""
@@ -182,8 +168,8 @@ class _Improvement:
 
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
-        if not self._time:
-            return {part.name: float(self._passes or 0) for part in PARTS}, ROUNDS
+        if self._time is None:
+            return {part.name: float(self._passes or 0) for part in PARTS}, rounds
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
 
         def divide() -> dict[str, Any]:
@@ -202,24 +188,11 @@ class _Improvement:
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
 
-    def _finished(self, record: ImproveRecord) -> ImproveRecord:
-        plan = self._plan
-        record = dataclasses.replace(
-            record,
-            seconds=self._seconds,
-            licences=licences([*plan.parallel, *plan.dev]),
-            provenance=provenance(
-                inputs=[*plan.parallel, *plan.dev],
-                settings={"time": self._time, "passes": self._passes, "build": list(plan.build)},
-            ),
-        )
-        write_atomically(plan.folder / "improve.md", page(record, plan.folder).encode())
-        record.write(plan.folder / RESULT)
-        return record
 
-
-def _rounds(time: float, once: float) -> int:
+def _rounds(time: float | None, once: float) -> int:
     """Return the rounds of a tuning that takes its share of the time; ``once`` for each round."""
+    if time is None:
+        return ROUNDS
     return min(ROUNDS, max(_FEWEST_ROUNDS, int(_TUNING_SHARE * time / max(once, 1e-9)) - 1))
 
 
@@ -236,49 +209,44 @@ def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
     return tuple(part for part in PARTS if part.name in benefits and benefits[part.name].low > 0)
 
 
-def judged(record: ImproveRecord, kept: Parts) -> ImproveRecord:
-    """Return the record with a verdict, and with the parts that the result keeps."""
-    names = tuple(part.name for part in kept)
-    gain, low, high = (points(x, sign=True) for x in (record.gain, record.low, record.high))
-    said = f"{gain} BLEU on the dev set (95 % interval {low} to {high}) with {', '.join(names)}"
-    if not names:
-        said = "no part is shown to help, so the result is the tuned baseline"
-    elif record.low <= 0:
-        said += ": not shown to be better, so the result is the tuned baseline"
-        names = ()
-    return dataclasses.replace(record, verdict=said, kept=names)
+def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
+    """Return a sentence about the parts that help, and the parts that the result keeps.
+
+    Args:
+        found: The gain of the parts over the baseline on the dev set.
+        kept: The parts.
+    """
+    if found is None:
+        return "No part is shown to help, so the result is the tuned baseline", ()
+    names = ", ".join(part.name for part in kept)
+    said = f"{_interval(found)} on the dev set with {names}"
+    if found.low > 0:
+        return said, kept
+    return f"{said}: not shown to be better, so the result is the tuned baseline", ()
 
 
-def page(record: ImproveRecord, folder: Path) -> str:
+def _interval(found: SystemDifference | ScoreBenefit) -> str:
+    gain, low, high = (points(each, sign=True) for each in (found.gain, found.low, found.high))
+    return f"{gain} BLEU (95 % interval {low} to {high})"
+
+
+def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
-    for part in PARTS:
-        cells = ["no estimate", ""]
-        if (found := record.benefits.get(part.name)) is not None:
-            gain, low, high = (points(x, sign=True) for x in (found.gain, found.low, found.high))
-            cells = [gain, f"{low} to {high}"]
-        rows.append([part.name, *cells, "kept" if part.name in record.kept else "left out"])
+    for name in (part.name for part in PARTS):
+        found = _interval(record.benefits[name]) if name in record.benefits else "no estimate"
+        rows.append([name, found, "kept" if name in record.kept else "left out"])
+    times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
+    folders = dict.fromkeys(text.parent for text in (*plan.parallel, *plan.dev))
+    files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
+    stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
     return _PAGE.format(
         verdict=record.verdict,
-        baseline=points(record.baseline),
-        system=folder / "system",
-        parts=ScoreTable(["part", "BLEU", "95 %", "result"], rows).to_markdown(),
-        licences="".join(f"* `{path}`: {line}\n" for path, line in record.licences.items())
-        or "No file beside the texts states a licence.\n",
-        times=ScoreTable(
-            ["step", "seconds"], [[name, f"{each:,.0f}"] for name, each in record.seconds.items()]
-        ).to_markdown(),
+        system=plan.folder / "system",
+        parts=ScoreTable(["part", "gain", "result"], rows).to_markdown(),
+        times=ScoreTable(["step", "seconds"], times).to_markdown(),
+        licences="; ".join(stated) or "none found",
     )
-
-
-def licences(texts: Iterable[Path]) -> dict[str, str]:
-    """Return the first line of each file beside some texts that is named as a licence is."""
-    found = {}
-    for folder in dict.fromkeys(text.parent for text in texts):
-        for path in sorted(path for name in _LICENCES for path in folder.glob(name)):
-            first = next((line for line in read_lines(path) if line.strip()), b"")
-            found[str(path)] = first.decode("utf-8", "replace").strip()
-    return found
 
 
 def check_texts(plan: ImprovePlan) -> None:
@@ -291,28 +259,28 @@ def check_texts(plan: ImprovePlan) -> None:
     """
     if plan.system is not None:
         plan.table  # noqa: B018 - raises an error if there is no such table
+        if Rescoring.read(plan.system) is not None:
+            remedy = "name its moses.ini, to improve its search alone"
+            raise SettingsError(
+                "this system has models that rescore", path=plan.system, remedy=remedy
+            )
     texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
     for source, target in texts:
-        for text in (source, target):
-            if not any(line.strip() for line in text.lines):
-                raise InputError("the text is empty", path=text.path)
-        if len(source.lines) != len(target.lines):
+        lines, others = len(source.lines), len(target.lines)
+        if lines != others or not lines:
             raise InputError(
-                f"{counted(len(target.lines), 'line')}, but {source.path} has "
-                f"{len(source.lines):,}",
+                f"{counted(others, 'line')}, but {source.path} has {lines:,}",
                 path=target.path,
                 remedy="line i of one text must be the translation of line i of the other",
             )
-    (known, other), dev = ([set(each.tokens()) for each in texts[0]], texts[1])
-    for text, own, swapped in ((dev[0], known, other), (dev[1], other, known)):
-        words = TextWords(text.tokens())
-        own_share, share = (1 - words.unknown_share(each.__contains__) for each in (own, swapped))
-        if share > own_share + _CLEAR:
-            raise SettingsError(
-                f"the parallel text has {share:.0%} of the words of {text.path} on the other "
-                f"side, and {own_share:.0%} on its own",
-                remedy="swap --source and --reference, or the two files of --parallel",
-            )
+    words = TextWords(texts[1][0].tokens())
+    own, other = (1 - words.unknown_share(set(each.tokens()).__contains__) for each in texts[0])
+    if other > own + _CLEAR:
+        raise SettingsError(
+            f"the parallel text has {other:.0%} of the words of {plan.dev[0]} on its target side, "
+            f"and {own:.0%} on its source side",
+            remedy="swap --source and --reference, or the two files of --parallel",
+        )
 
 
 def _read(path: Path, kind: type[Any]) -> Any:
