@@ -133,9 +133,8 @@ class _Improvement:
         verdict, kept = judged(gain, kept)
         self._do([plan.pack(name if kept else "baseline")])
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
-        bleu = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
-            verdict=f"{verdict}; the tuned baseline has {bleu}",
+            verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU)",
             kept=tuple(part.name for part in kept),
             benefits=benefits,
             seconds=self._seconds,
@@ -163,7 +162,8 @@ class _Improvement:
     @property
     def _seconds(self) -> dict[str, float]:
         """The seconds of each finished step, also of earlier calls."""
-        entries = {name: read_entry(self._runner.ledger.path(name)) for name in self._runner.done}
+        done = [step.name for step in self._steps if step.name in self._runner.done]
+        entries = {name: read_entry(self._runner.ledger.path(name)) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
