@@ -115,7 +115,7 @@ class _Improvement:
         """Run all steps, and write the page and the record."""
         plan = self._plan
         self._do(plan.first_steps())
-        rounds = _rounds(self._time, self._seconds["decode.untuned"] * _OPTIMISED)
+        rounds = rounds_for(self._time, self._seconds["decode.untuned"] * _OPTIMISED)
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
         is_time = self._time is not None
@@ -175,7 +175,7 @@ class _Improvement:
         def divide() -> dict[str, Any]:
             spent = sum(self._seconds.values())
             once = _SLOWER * self._seconds["tune.baseline"] / (rounds + 1)
-            after = _rounds(time, once)
+            after = rounds_for(time, once)
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
             left = max(_LEAST_TRAINING * time, time - spent - rest)
@@ -189,7 +189,7 @@ class _Improvement:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
 
 
-def _rounds(time: float | None, once: float) -> int:
+def rounds_for(time: float | None, once: float) -> int:
     """Return the rounds of a tuning that takes its share of the time; ``once`` for each round."""
     if time is None:
         return ROUNDS
