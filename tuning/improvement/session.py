@@ -109,6 +109,7 @@ class _Improvement:
     def __init__(self, plan: ImprovePlan, time: float | None, passes: int | None, say: Say) -> None:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
+        self._end = time  # the foreseen seconds of all steps
         self._runner = Runner(plan.folder, Path.cwd(), 1, say, lambda step: None, self._announce)
 
     def run(self) -> ImproveRecord:
@@ -155,8 +156,8 @@ class _Improvement:
         """Print the command of a step, with the time so far and the time left."""
         spent = sum(self._seconds.values())
         told = f"{spent / 60:.0f} min"
-        if self._time:
-            told += f", about {max(0.0, self._time - spent) / 60:.0f} min left"
+        if self._end is not None:
+            told += f", about {max(0.0, self._end - spent) / 60:.0f} min left"
         self._say(f"[{told}] {step.work}")
 
     @property
@@ -179,10 +180,12 @@ class _Improvement:
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
             left = max(_LEAST_TRAINING * time, time - spent - rest)
-            return {"rounds": after, **{part.name: part.share * left for part in PARTS}}
+            shares = {part.name: part.share * left for part in PARTS}
+            return {"rounds": after, "end": spent + left + rest, **shares}
 
         step = Step("time", divide, {"the time": time}, (weights,), ())
         found = self._runner.ledger.do(step, self._say).counts
+        self._end = float(found["end"])
         return found, int(found["rounds"])
 
     def _tuned(self, name: str) -> TuningRecord:
