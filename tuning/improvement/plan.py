@@ -156,7 +156,7 @@ class ImprovePlan:
         if SENTENCE in parts:
             words += ["--rescore", self._model(SENTENCE)]
             marks.append("rescoring.json")
-        reads = [self._scored] if PHRASE in parts else []
+        reads = [self._scored if PHRASE in parts else self.table]
         reads += [self._model(LANGUAGE)] if LANGUAGE in parts else []
         return _step(f"tune.{name}", *words, "-o", self.folder / name, marks=marks, reads=reads)
 

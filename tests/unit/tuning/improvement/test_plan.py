@@ -50,7 +50,7 @@ def test_steps_read_all_that_decides_their_outputs(plan: ImprovePlan) -> None:
     assert tune.outputs[-1].name == "rescoring.json"
     assert "--rescore" in tune.work.words
     baseline = plan.tune("baseline", 3)
-    assert baseline.inputs == (plan.folder / "start", *plan.dev_texts)
+    assert baseline.inputs == (plan.folder / "start", *plan.dev_texts, plan.table)
     assert "--rescore" not in baseline.work.words
 
 
