@@ -23,7 +23,7 @@ from pathlib import Path
 from moses_integration.doctor.texts import Text
 from moses_integration.ini.edits import find_table_feature
 from moses_integration.ini.model_files import find_text_table
-from moses_integration.ini.moses_ini import MosesIni, ini_of
+from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.system_building.build_settings import SystemFolder
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import InputError
@@ -128,7 +128,7 @@ class ImprovePlan:
         """
         if self.system is None:
             return SystemFolder(self.start).tables[0]
-        feature = find_table_feature(MosesIni.read(ini_of(str(self.system))))
+        feature = find_table_feature(MosesIni.read(self.system))
         if (table := find_text_table(feature)) is None:
             raise InputError("no such table in text form", path=feature.options.get("path", ""))
         return table.absolute()

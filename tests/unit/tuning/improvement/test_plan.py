@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,15 @@ def test_a_table_that_cannot_be_read(plan: ImprovePlan, toy: ToySystem) -> None:
         plan.table  # noqa: B018 - a property that raises
     toy.ini.write_text(toy.ini.read_text().replace("DictionaryMemory", "DictionaryCompact"))
     with pytest.raises(IniError, match="does not read text tables"):
+        plan.table  # noqa: B018 - a property that raises
+
+
+def test_the_table_of_a_folder(plan: ImprovePlan, toy: ToySystem) -> None:
+    """Relative paths of a system that is named by its folder start there."""
+    table = plan.table
+    toy.ini.write_text(toy.ini.read_text().replace(f"path={toy.ini.parent}/", "path="))
+    assert dataclasses.replace(plan, system=toy.ini.parent).table == table
+    with pytest.raises(InputError):
         plan.table  # noqa: B018 - a property that raises
 
 
