@@ -37,7 +37,7 @@ def call(toy: ToySystem, output: str) -> list[str | Path]:
     train = toy.ini.parents[1] / "train"
     return [
         "improve", toy.ini, "--parallel", train / "dev.src", train / "dev.trg",
-        "--source", toy.source, "--reference", toy.reference, "-o", output, "--passes", "12",
+        "--source", toy.source, "--reference", toy.reference, "-o", output, "--passes", "20",
     ]  # fmt: skip
 
 

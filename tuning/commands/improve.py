@@ -42,8 +42,8 @@ class ImproveOptions(Result):
     )
     passes: int | None = option(
         BoundedInt(1, 10**6),
-        "Instead of a time: the passes of each training, so that the result is the same on every "
-        "run.",
+        "Instead of a time: the passes of the sentence model over the text, so that the result is "
+        "the same on every run; the other models make fewer passes.",
     )
     tokenize: tuple[str, str] | None = BuildOptions.tokenize
     case: Case = BuildOptions.case

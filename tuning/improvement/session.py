@@ -90,7 +90,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
     Args:
         plan: The inputs and the folder.
         time: The seconds of all steps together, as a target; ``None`` with ``passes``.
-        passes: The passes of each training over its examples.
+        passes: The passes of the sentence model over the text; other models make fewer.
         say: Prints a line for each step.
 
     Raises:
@@ -170,7 +170,8 @@ class _Improvement:
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
         if self._time is None:
-            return {part.name: float(self._passes or 0) for part in PARTS}, rounds
+            passes = self._passes or 1
+            return {part.name: max(1.0, round(passes * part.passes)) for part in PARTS}, rounds
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
 
         def divide() -> dict[str, Any]:
