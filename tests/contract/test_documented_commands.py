@@ -59,7 +59,7 @@ def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
         env={**os.environ, **path},
         capture_output=True,
         check=False,
-        timeout=300,
+        timeout=600,
     )
 
 
