@@ -49,6 +49,7 @@ _CHOSEN = ("NUMBA_CACHE_DIR", "NUMBA_DISABLE_ERROR_MESSAGE_HIGHLIGHTING")
 
 # name -> (the package whose folder ``commands`` has the command's module, the short help)
 COMMANDS: dict[str, tuple[str, str]] = {
+    "improve": ("tuning", "Make one better system: train, add, tune, keep what helps."),
     "train": ("phrasescore", "Learn p(target | source), of phrases or sentences."),
     "score": ("phrasescore", "Append model scores to a phrase table."),
     "score-text": ("phrasescore", "Score pairs of texts, optionally word by word."),

@@ -15,11 +15,10 @@ from phrasescore.commands.options import (
     OnCluster,
     Result,
     factor,
-    model_folders,
     output_file,
     resumable,
 )
-from phrasescore.commands.paths import INPUT
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
@@ -30,9 +29,30 @@ if TYPE_CHECKING:
 class ScoreOptions(Computing, OnCluster, Result):
     """Options of ``score``."""
 
+    one_of = ("models", "scores")
+
     table: str = argument(INPUT)
-    models: tuple[str, ...] = model_folders(
-        "A model folder; may be repeated: each model writes a score, in this order."
+    models: tuple[str, ...] = option(
+        INPUT_FOLDER,
+        "A model folder; may be repeated: each model writes a score, in this order.",
+        "--model",
+        many=True,
+    )
+    scores: str | None = option(
+        INPUT,
+        "Instead of a model: a file from another program, plain or gzip, with one number for each "
+        "line of TABLE.",
+        excludes=(
+            "models", "average", "unknown_column", "unknown", "factor", "accept_unknown",
+            "precision", "batch_size", "device", "threads", "cluster",
+        ),
+    )  # fmt: skip
+    scores_are: Literal["ln", "log10", "probability"] = option(
+        ["ln", "log10", "probability"],
+        "The numbers are natural logarithms of probabilities, logarithms to base 10, or "
+        "probabilities.",
+        default="ln",
+        needs=("scores",),
     )
     output: str = output_file("the table")
     average: bool = flag(
@@ -76,7 +96,12 @@ def score(options: ScoreOptions) -> None:
     TABLE is plain, .gz, or - for standard input. All other bytes of the lines and their order stay
     the same. The scores that the table already has are kept, unless --replace-column is given. If
     the command is interrupted, even by kill -9, the same command continues where it stopped.
+
+    With --scores, the probabilities of another program become the score.
     """
+    if options.scores is not None:
+        _append_given(options, options.scores)
+        return
     from phrasescore.scoring.block_scoring import ScoringSettings
     from phrasescore.scoring.model_loading import ComputeSettings
     from phrasescore.scoring.table_rescoring import described, prepare
@@ -105,6 +130,22 @@ def score(options: ScoreOptions) -> None:
         "bf16_checks": [vars(check) for check in ready.checks],
     }
     options.show({**figures, "provenance": provenance(settings=used)})
+
+
+def _append_given(options: ScoreOptions, scores: str) -> None:
+    """Append the numbers of a file."""
+    from phrasescore.scoring.given_scores import append_given_scores
+
+    output, scale = options.output, options.scores_are
+    done = append_given_scores(options.table, scores, output, scale, options.replace_column)
+    counts = done.counts
+    click.echo(
+        f"{counts.lines:,} pairs: mean ln p {counts.ln_p_sums[0] / counts.lines:.4f}, "
+        f"{counts.floor_hits[0]:,} at Moses's floor of -100",
+        err=True,
+    )
+    used = provenance(inputs=[scores], settings={"scores_are": scale})
+    options.show({**done.to_json(), "provenance": used})
 
 
 def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:

@@ -74,7 +74,8 @@ def duration(text: str) -> float:
     return seconds
 
 
-def _longer_than_nothing(text: str) -> float:
+def positive_duration(text: str) -> float:
+    """Return the seconds in a time, which must not be 0; see `duration`."""
     seconds = duration(text)
     if not seconds:
         raise click.BadParameter("the time must be above 0")
@@ -107,7 +108,7 @@ class TrainOptions(Device):
         f"{DEFAULT_EPOCHS} unless --max-time is given]",
     )
     max_time: float | None = option(
-        _longer_than_nothing,
+        positive_duration,
         "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
         "decays over this time. Reading the input and compiling do not count.",
         metavar="TIME",
@@ -134,9 +135,9 @@ class TrainOptions(Device):
     )
     hidden: int | None = option(
         _LAYER,
-        f"The number of hidden units.  [default: {_PHRASE.hidden}, with --max-time on a CPU as "
-        "many as the time allows at its speed; feed-forward-phrase: "
+        f"The number of hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
         f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
+        "phrase and search with --max-time on a CPU: as many as the time allows at its speed; "
         f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
         f"{_FAST_RNN['hidden']}, with --recipe paper 1000]",
     )

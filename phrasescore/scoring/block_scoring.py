@@ -162,17 +162,29 @@ class BlockScorer:
             floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
             processors=(self._processor,) if self._processor else (),
         )
-        return self._with_columns(block, columns), counts
+        return with_columns(block, columns, settings.replace_column), counts
 
-    def _with_columns(self, block: TableBlock, columns: list[list[bytes]]) -> bytes:
-        number = self._settings.replace_column
-        if number is None:
-            return block.with_appended_scores(columns)
-        last = number + len(columns) - 1
-        if last > block.format.scores:
-            raise SettingsError(
-                f"there is no score {last} to replace: each line has {block.format.scores}",
-                path=block.path,
-                remedy="leave out --replace-column to append the scores",
-            )
-        return block.with_replaced_scores(number, columns)
+
+def with_columns(
+    block: TableBlock, columns: Sequence[Sequence[bytes]], replace_column: int | None
+) -> bytes:
+    """Return the lines of a block with new scores.
+
+    Args:
+        block: The lines.
+        columns: One sequence of scores, as long as the block, for each new column.
+        replace_column: The first score to replace, counted from 1; ``None`` appends the scores.
+
+    Raises:
+        SettingsError: There are not enough scores to replace.
+    """
+    if replace_column is None:
+        return block.with_appended_scores(columns)
+    last = replace_column + len(columns) - 1
+    if last > block.format.scores:
+        raise SettingsError(
+            f"there is no score {last} to replace: each line has {block.format.scores}",
+            path=block.path,
+            remedy="leave out --replace-column to append the scores",
+        )
+    return block.with_replaced_scores(replace_column, columns)

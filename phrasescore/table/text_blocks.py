@@ -221,20 +221,16 @@ class Texts:
         raise AssertionError("no token of this line lacks the factor")
 
 
-def read_numbers(path: str | Path) -> NDArray[np.float64]:
-    """Read the scores that another program wrote, one number in each line.
+def numbers_in(path: str | Path) -> Iterator[float]:
+    """Yield the numbers that another program wrote, one in each line.
 
     Args:
         path: Plain or gzip; ``-`` is standard input.
-
-    Returns:
-        ``(lines,)``.
 
     Raises:
         InputError: The file cannot be read.
         CorpusError: A line is not one number from -1e9 to 1e9.
     """
-    numbers = array("d")
     for line, text in enumerate(read_lines(path), 1):
         value = finite_number(text.strip(BLANKS))
         if value is None or abs(value) > MAX_SCORE:
@@ -244,5 +240,9 @@ def read_numbers(path: str | Path) -> NDArray[np.float64]:
                 line=line,
                 remedy="write one number in each line, such as -12.5",
             )
-        numbers.append(value)
-    return np.array(numbers, np.float64)
+        yield value
+
+
+def read_numbers(path: str | Path) -> NDArray[np.float64]:
+    """Return the numbers of `numbers_in`, ``(lines,)``."""
+    return np.array(array("d", numbers_in(path)), np.float64)

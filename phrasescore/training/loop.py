@@ -30,8 +30,9 @@ from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curv
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
-from phrasescore.training.recipes import hidden_for, passes_of, recipe_of
+from phrasescore.training.recipes import recipe_of
 from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.sizes import hidden_for, passes_of
 
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
@@ -197,7 +198,7 @@ class Trainer:
         text = f"at this speed, {passes:.2f} passes over the {self.settings.examples} in the time"
         model = self.model.settings
         if isinstance(model, EncoderDecoderSettings) and self.settings.learns_from == "phrases":
-            units = hidden_for(passes, model.hidden)
+            units = hidden_for("phrases", passes=passes, measured=model.hidden)
             if units < model.hidden:
                 text += (
                     f"; a model with --hidden {units} would make "

@@ -33,11 +33,6 @@ _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # times the rate. Narrower layers therefore tolerate a higher rate: up to four times the rate for
 # 1000 units.
 _RATE_OF_WIDTH, _WIDTH, _MAX_TIMES = 2e-3, 1000, 4.0
-# Sizes of phrase models to choose from, and the passes over the pairs that a size must be able to
-# make in the time. On Multi30k (839,237 pairs), the loss on unseen sources was lowest with 200
-# units in 5 minutes (1.1 passes; 500 units made 0.6), and with 1,000 units in 45 minutes (2.3
-# passes; 500 units made 5.4).
-_HIDDEN, _ENOUGH_PASSES = (1000, 700, 500, 400, 300, 200), 2.0
 _SHRINKAGE = 0.1  # a gradient that is not finite is replaced by the weights times this factor
 
 
@@ -152,38 +147,6 @@ def rate_of_width(hidden: int) -> float:
     [0.008, 0.005, 0.002]
     """
     return _RATE_OF_WIDTH * min(_MAX_TIMES, _WIDTH / hidden)
-
-
-def passes_of(hidden: int, passes: float, measured: int) -> float:
-    """Return the passes that a phrase model makes in the time that another size takes for some.
-
-    The time for a word was measured with 200, 500 and 1,000 units on one core in bfloat16: 41, 75
-    and 174 microseconds.
-
-    Args:
-        hidden: Number of hidden units.
-        passes: Passes of the model that was measured.
-        measured: Its number of hidden units.
-
-    >>> round(passes_of(200, 1.0, 500), 2)
-    1.82
-    """
-    times = [1 + units / 820 + (units / 521) ** 2 for units in (measured, hidden)]
-    return passes * times[0] / times[1]
-
-
-def hidden_for(passes: float, measured: int) -> int:
-    """Return the number of hidden units with which a phrase model learns most in a given time.
-
-    Args:
-        passes: Passes that a model makes over the pairs in this time, on this machine.
-        measured: The number of hidden units of this model.
-
-    >>> [hidden_for(passes, 200) for passes in (1.1, 4.0, 10.0)]
-    [200, 500, 1000]
-    """
-    able = (each for each in _HIDDEN if passes_of(each, passes, measured) >= _ENOUGH_PASSES)
-    return next(able, _HIDDEN[-1])
 
 
 def batch_size_for(pairs: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import os
 from collections.abc import Iterator, Sequence
 from enum import IntEnum
@@ -24,7 +25,6 @@ from phrasescore.model.folder import (
     save_model,
 )
 from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import refuse_link, remove, remove_parts
@@ -55,8 +55,9 @@ from phrasescore.training.evaluation import (
 from phrasescore.training.loop import Trainer
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
-from phrasescore.training.recipes import RECIPES, batch_size_for, hidden_for, passes_of
+from phrasescore.training.recipes import RECIPES, batch_size_for
 from phrasescore.training.settings import TrainingSettings
+from phrasescore.training.sizes import hidden_for, passes_of
 
 _PAIRS = "pairs"
 _FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder
@@ -170,8 +171,7 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     )
     parts = split(pairs, sources, others, settings.seed)
     if settings.chooses_hidden:
-        hidden = _chosen_hidden(settings, pairs, parts, processes, earlier)
-        settings = dataclasses.replace(settings, hidden=hidden)
+        settings = settings.sized(_chosen_hidden(settings, pairs, parts, processes, earlier))
     if any_precision and _is_small(settings, len(pairs)):
         settings = dataclasses.replace(settings, precision="fp32")
     model = _new_model(settings, pairs, parts).to(device)
@@ -213,10 +213,10 @@ def _chosen_hidden(
     if (settings.work_folder / LATEST).exists():
         with another_refused(choice):
             hidden = read_object(choice)["hidden"]
-            if hidden not in range(1, EncoderDecoderSettings.hidden + 1):
+            if hidden not in range(1, settings.usual_hidden + 1):
                 raise ValueError(f"no run chooses {hidden!r} hidden units")
             return int(hidden)
-    hidden = EncoderDecoderSettings.hidden
+    hidden = settings.usual_hidden
     if (device := choose_device(settings.device)).type == "cpu":
         hidden = _hidden_for_time(settings, pairs, parts, processes, device)
     if processes.leads:
@@ -232,14 +232,16 @@ def _hidden_for_time(
     device: torch.device,
 ) -> int:
     """Time a small model, and return the number of hidden units that suits the time."""
-    probe, time = dataclasses.replace(settings, hidden=_PROBED), settings.max_time or 0.0
+    probe, time = settings.sized(_PROBED), settings.max_time or 0.0
     model = _new_model(probe, pairs, parts).to(device)
     with contextlib.closing(Trainer(model, pairs, parts, probe, processes)) as trainer:
         passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
-    hidden = int(processes.agree(hidden_for(passes, _PROBED)))
+    kind = settings.learns_from
+    words = word_counts(pairs.target, parts.training).sum() if kind == "sentences" else math.inf
+    hidden = int(processes.agree(hidden_for(kind, float(words), passes, _PROBED)))
     processes.say(
         f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
-        f"{passes_of(hidden, passes, _PROBED):.2f} passes over the pairs in the time"
+        f"{passes_of(hidden, passes, _PROBED, kind):.2f} passes over the pairs in the time"
     )
     return hidden
 

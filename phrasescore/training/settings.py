@@ -19,6 +19,7 @@ from phrasescore.model.model_settings import (
     Formulation,
     ModelSettings,
     Reading,
+    RnnSearchSettings,
     UnitName,
 )
 from phrasescore.runs.json_files import JsonObject
@@ -189,13 +190,26 @@ class TrainingSettings:
 
     @property
     def chooses_hidden(self) -> bool:
-        """Whether the time decides the number of hidden units: that of a gated phrase model."""
-        sizes = self.model_kind.settings
+        """Whether the time decides the sizes: those of a gated phrase model or of RNNsearch."""
         return (
-            (self.hidden, self.recipe, sizes) == (None, "fast", EncoderDecoderSettings)
+            (self.hidden, self.recipe) == (None, "fast")
+            and self.model_kind.settings in (EncoderDecoderSettings, RnnSearchSettings)
             and self.unit in (None, "gated")
             and self.max_time is not None
         )
+
+    @property
+    def usual_hidden(self) -> int:
+        """The number of hidden units of the kind, if nothing else decides."""
+        return self.model_kind.fast_sizes.get("hidden", EncoderDecoderSettings.hidden)
+
+    def sized(self, hidden: int) -> TrainingSettings:
+        """Return the settings with a number of hidden units, and with sizes that follow from it."""
+        sized = dataclasses.replace(self, hidden=hidden)
+        if self.learns_from != "sentences":
+            return sized
+        half = hidden // 2
+        return dataclasses.replace(sized, embedding=self.embedding or half, rank=self.rank or half)
 
     @property
     def examples(self) -> str:
@@ -271,7 +285,10 @@ class TrainingSettings:
             names += ["dropout", "label_smoothing"]
         left_out = {"kind", "source_vocabulary", "target_vocabulary"}
         defaults = {each.name: each.default for each in dataclasses.fields(kind.settings)}
-        unknown = {"hidden": None, "maxout": self.maxout} if self.chooses_hidden else {}
+        unknown: dict[str, int | None] = {}
+        if self.chooses_hidden:
+            follow = ["maxout", *(("embedding", "rank", "alignment") if kind.of_sentences else ())]
+            unknown = {"hidden": None, **{name: getattr(self, name) for name in follow}}
         return {
             **{name: value for name, value in defaults.items() if name not in left_out},
             **self._sizes,

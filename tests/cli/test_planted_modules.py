@@ -114,7 +114,7 @@ def end_when_a_system_is_built(
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_for(lambda: any(place.rglob("system/.build")) or process.poll() is not None)
+        wait_for(lambda: any(place.rglob(".build")) or process.poll() is not None)
         assert process.poll() is None
     finally:
         process.send_signal(signal.SIGTERM)

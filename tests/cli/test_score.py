@@ -230,3 +230,73 @@ def test_a_model_of_other_words_is_refused(
     done = phrasescore(*command, "-", stdin=b"".join(lines))
     assert done.returncode == 0
     assert b"warning: the model does not know most of these words" in done.stderr
+
+
+GIVEN = b"a ||| b ||| 0.5 ||| 0-0\na ||| c d ||| 0.25 ||| 0-0\r\nb ||| b |||0.125\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "written"),
+    [
+        ([], b"-0.5\n0\n-250\n", (b"0.60653066", b"1", b"3.71e-44")),
+        (["--scores-are", "log10"], b"-1\n -2\n1e-9\n", (b"0.1", b"0.01", b"1")),
+        (["--scores-are", "probability"], b"0.5\n0\n1", (b"0.5", b"3.71e-44", b"1")),
+    ],
+)
+def test_scores_of_another_program(
+    phrasescore: Phrasescore,
+    tmp_path: Path,
+    options: list[str],
+    numbers: bytes,
+    written: tuple[bytes, ...],
+) -> None:
+    """--scores appends numbers in any scale; below Moses's floor they are as a model's are."""
+    (tmp_path / "table").write_bytes(GIVEN)
+    (tmp_path / "numbers").write_bytes(numbers)
+    command = ["score", "table", "--scores", "numbers", *options]
+    done = phrasescore(*command, "-o", "out", "--json-file", "report.json")
+    assert done.returncode == 0, done.stderr.decode()
+    lines = zip(GIVEN.split(b"\n"), (tmp_path / "out").read_bytes().split(b"\n"), strict=True)
+    for (before, after), text in zip(lines, written, strict=False):
+        old = before.split(b"|||")[2].strip()
+        assert after == before.replace(old, old + b" " + text)
+    report = json.loads((tmp_path / "report.json").read_bytes())
+    floor = written.count(b"3.71e-44")
+    assert (report["lines"], report["floor_hits"]) == (3, [floor])
+    assert b"3 pairs: mean ln p -" in done.stderr
+    replaced = phrasescore(*command, "--replace-column", "1", "-o", "-")
+    scores = [parse_entry(line).scores for line in replaced.stdout.split(b"\n")[:-1]]
+    assert tuple(scores) == written
+
+
+@pytest.mark.parametrize(
+    ("numbers", "options", "status", "message"),
+    [
+        (b"-1\n-2\n", [], 3, "numbers: the file ends before line 3 of table"),
+        (b"-1\n-2\n-3\n-4\n", [], 3, "numbers: more numbers than table has lines, which are 3"),
+        (b"-1\n0.2\n-3\n", [], 3, "numbers:2: 0.2 is not the ln of a probability"),
+        (b"-1\n0.2\n-3\n", ["--scores-are", "probability"], 3, "numbers:1: -1 is not a prob"),
+        (b"0.1\n1.2\n1\n", ["--scores-are", "probability"], 3, "numbers:2: 1.2 is not a prob"),
+        (b"-1\n-inf\n-3\n", [], 3, "numbers:2: '-inf' is not a number"),
+        (b"-1\n-2\n-3\n", ["--replace-column", "2"], 2, "there is no score 2 to replace"),
+        (b"-1\n-2\n-3\n", ["--average"], 2, "--scores and --average exclude each other"),
+        (b"-1\n-2\n-3\n", ["--model", "model"], 2, "exactly one of --model and --scores"),
+    ],
+)
+def test_scores_that_do_not_fit(
+    start_phrasescore: StartPhrasescore,
+    tmp_path: Path,
+    numbers: bytes,
+    options: list[str],
+    status: int,
+    message: str,
+) -> None:
+    """Numbers of a wrong count or range are refused in one sentence, and leave no output."""
+    (tmp_path / "table").write_bytes(GIVEN)
+    (tmp_path / "numbers").write_bytes(numbers)
+    (tmp_path / "model").mkdir()
+    command = ["score", "table", "--scores", "numbers", *options, "-o", "out"]
+    ended = start_phrasescore(tmp_path, *command).wait()
+    assert (ended.status, said(ended.errors).count(b"\n")) == (status, 1)
+    assert message in ended.errors.decode()
+    assert not [path for path in tmp_path.iterdir() if "out" in path.name]

@@ -15,7 +15,7 @@ from tests.conftest import PROJECT
 WITH_TORCH = {
     *("train", "score", "score-text", "generate", "translate", "alignments", "analyze", "nbest"),
 }
-OF_OTHERS = {"experiment", "warm-up"}
+OF_OTHERS = {"experiment", "improve", "warm-up"}
 
 # the main job of each other command, which may need the outputs of earlier entries
 CALLS = {

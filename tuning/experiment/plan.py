@@ -26,7 +26,7 @@ the highest weighted sums.
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -49,7 +49,7 @@ from tuning.experiment.experiment_settings import (
     slug,
 )
 
-PROGRAM = "phrasescore"
+PROGRAM, COMMANDS = "phrasescore", "commands.sh"
 Words = list[object]  # the words of a command line; paths and numbers are converted to text later
 
 
@@ -89,6 +89,15 @@ def command_step(
     command = Command(tuple(map(str, words)), standard_output)
     settings = {"the command": str(command)}
     return Step(name, command, settings, tuple(inputs), tuple(outputs), state=state)
+
+
+def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
+    """Return a shell script of steps whose commands run in a folder."""
+    folders = sorted({str(path.parent) for step in steps for path in step.outputs})
+    lines = ["#!/usr/bin/env bash", "# all steps; each follows the steps it needs", "set -e"]
+    lines += [f"cd {shlex.quote(str(folder))}", shlex.join(["mkdir", "-p", *folders])]
+    text = "\n".join([*lines, *(str(step.work) for step in steps), ""])
+    return text.encode("utf-8", "surrogateescape")
 
 
 def _repeated(option: str, values: Iterable[object]) -> list[str]:

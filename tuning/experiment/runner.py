@@ -79,6 +79,7 @@ class Runner:
         jobs: The maximum number of commands at a time.
         say: Prints a line for each step.
         after: Called with each step that has run successfully.
+        announce: Called with each step before it runs; by default, its name is printed.
 
     Attributes:
         done: The names of the steps done in this call or earlier.
@@ -92,9 +93,11 @@ class Runner:
         jobs: int,
         say: Say,
         after: Callable[[CommandStep], None],
+        announce: Callable[[CommandStep], None] | None = None,
     ) -> None:
         self._results, self._folder, self._jobs = results, folder, jobs
         self._say, self._after = say, after
+        self._announce = announce or self._name
         self.done: set[str] = set()
         self.ledger = Ledger(results / "steps")
         self._running: set[str] = set()
@@ -144,7 +147,7 @@ class Runner:
 
     def _run(self, step: CommandStep) -> dict[str, object]:
         """Run a step's command, which has no counts."""
-        self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
+        self._announce(step)
         for path in step.outputs:
             if path.exists() and not (path.is_file() or path.is_dir()):
                 path.unlink()  # writing to a named pipe would block until something reads it
@@ -169,6 +172,9 @@ class Runner:
         if status or not all(path.exists() for path in step.outputs):
             raise self._failure(step, status, log)
         return {}
+
+    def _name(self, step: CommandStep) -> None:
+        self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
 
     def _failure(self, step: CommandStep, status: int, log: Path) -> PhrasescoreError:
         if self._stops:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from phrasescore.runs.ledger import refuse_files
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, has_record
 from tuning.experiment.experiment_settings import ExperimentSettings, kind_problems
-from tuning.experiment.plan import PROGRAM, CommandStep, Plan
+from tuning.experiment.plan import COMMANDS, PROGRAM, CommandStep, Plan, script
 from tuning.experiment.results import KEPT, ResultsKeeper
 from tuning.experiment.runner import Runner, Say
 from tuning.experiment.table import ExperimentRecord, experiment_record, markdown
@@ -78,7 +77,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     return plan
 
 
-_COMMANDS, _TABLE = "commands.sh", "table.md"
+_TABLE = "table.md"
 _NO_FILE = "the experiment reads this file or folder, but it does not exist"
 
 
@@ -166,7 +165,7 @@ def run_experiment(
     }
     with held(folder, inside=True):
         _begin(plan)
-        write_atomically(folder / _COMMANDS, _script(plan, steps).encode())
+        write_atomically(folder / COMMANDS, script(settings.folder, steps))
 
         def write() -> tuple[str, ExperimentRecord]:
             kept, runs = keeper.collect(runner.done)
@@ -187,13 +186,6 @@ def run_experiment(
         ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were already done")
         return write()
-
-
-def _script(plan: Plan, steps: tuple[CommandStep, ...]) -> str:
-    folders = sorted({str(path.parent) for step in steps for path in step.outputs})
-    lines = ["#!/usr/bin/env bash", "# all steps; each follows the steps it needs", "set -e"]
-    lines += [f"cd {shlex.quote(str(plan.settings.folder))}", shlex.join(["mkdir", "-p", *folders])]
-    return "\n".join([*lines, *(str(step.work) for step in steps), ""])
 
 
 def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, where: str) -> None:

@@ -31,6 +31,7 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.experiment.table import ExperimentRecord
+from tuning.improvement.session import ImproveRecord
 from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.weights import WEIGHTS
@@ -80,6 +81,7 @@ _RECORDS: dict[type[Record], str] = {
     FilterRecord: "filtered system",
     TuningRecord: "tuned system",
     ExperimentRecord: "experiment",
+    ImproveRecord: "improvement",
     ComparisonRecord: "comparison",
 }
 _NOUNS: dict[type, str] = {**_RECORDS, type(None): "damaged file"}
@@ -327,6 +329,9 @@ def _add(results: Results, found: FoundResult, files: ResultFiles) -> None:
             _add_comparison(results, record, title, found)
         case ExperimentRecord() as record:
             _add_experiment(results, record, found)
+        case ImproveRecord() as record:
+            said = record.verdict or "not finished"
+            (results.notes if record.verdict else results.unfinished).append(f"{name}: {said}.")
     if made := getattr(found.record, "provenance", None):
         results.provenances[name] = made
 

@@ -1,0 +1,122 @@
+"""``phrasescore improve`` as a user runs it, on a toy whose language model has much to learn."""
+
+from __future__ import annotations
+
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Phrasescore, StartPhrasescore, said
+from tests.support.toy_system import ToySystem, write_toy_system
+
+# in the right translation, words of two kinds alternate, which the system cannot know
+KINDS = "rw"
+
+
+def alternating(source: str) -> str:
+    """Return the right translation of a text."""
+    lines = [line.split(" ") for line in source.split("\n")[:-1]]
+    words = [[KINDS[at % 2] + word[1:] for at, word in enumerate(line)] for line in lines]
+    return "".join(" ".join(line) + "\n" for line in words)
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> ToySystem:
+    """Write a system, its dev set, and the parallel text train.src and train.trg."""
+    write_toy_system(tmp_path / "train", sentences=300, seed=2)
+    toy = write_toy_system(tmp_path / "toy", sentences=60)
+    for source in (tmp_path / "train" / "dev.src", toy.source):
+        source.with_suffix(".trg").write_text(alternating(source.read_text()))
+    return toy
+
+
+def call(toy: ToySystem, output: str) -> list[str | Path]:
+    """Return the command line."""
+    train = toy.ini.parents[1] / "train"
+    return [
+        "improve", toy.ini, "--parallel", train / "dev.src", train / "dev.trg",
+        "--source", toy.source, "--reference", toy.reference, "-o", output, "--passes", "20",
+    ]  # fmt: skip
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    """Return the files of a system; only a model's provenance has times and paths."""
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    names = {str(path.relative_to(folder)): path for path in files}
+    unlike = "provenance.json", "SHA256SUMS", "curves.jsonl", "result.json", "rescoring.json"
+    return {name: path.read_bytes() for name, path in names.items() if path.name not in unlike}
+
+
+@pytest.mark.slow
+def test_killed_and_continued(
+    phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path
+) -> None:
+    """What helps is kept; after kills the same command repeats no finished step."""
+    for name in ("weights.json", "phrase-table.gz"):
+        ended = start_phrasescore(tmp_path, *call(toy, "better"), named=name).wait()
+        assert ended.status in (-signal.SIGKILL, 0)
+    done = phrasescore(*call(toy, "better"), "--json")
+    assert done.returncode == 0, done.stderr.decode()
+    record = json.loads(done.stdout)
+    assert "language-model" in record["kept"]
+    assert record["benefits"]["language-model"]["low"] > 0
+    again = phrasescore(*call(toy, "better"))
+    assert again.returncode == 0
+    assert b": done in " not in again.stderr
+    assert again.stdout.decode().startswith(record["verdict"])
+    better = tmp_path / "better"
+    decoded = phrasescore("decode", better / "system", "-i", toy.source, "-o", "-")
+    scores = {}
+    for name, text in (
+        ("new", decoded.stdout),
+        ("old", (better / "dev.baseline.txt").read_bytes()),
+    ):
+        right = toy.reference.read_bytes().split()
+        scores[name] = sum(a == b for a, b in zip(text.split(), right, strict=False)) / len(right)
+    assert scores["new"] > scores["old"] + 0.1
+    assert "language-model | +" in (better / "improve.md").read_text()
+    assert b"tune" in (better / "commands.sh").read_bytes()
+    assert phrasescore("report", "better", "-o", "page.html").returncode == 0
+    assert record["verdict"].split(" (")[0] in (tmp_path / "page.html").read_text()
+    whole = phrasescore(*call(toy, "whole"))
+    assert whole.returncode == 0, whole.stderr.decode()
+    assert content(better / "system") == content(tmp_path / "whole" / "system")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (["--reference", "absent"], "absent: no such file"),
+        (["--source", "toy/dev.trg", "--reference", "toy/dev.src"], "Swap --source and"),
+        (["--parallel", "toy/dev.src", "train/dev.trg"], "300 lines, but"),
+        (["-o", "toy"], "has no record of improve"),
+        (["-o", "toy/lm.arpa"], "a file, where a folder was expected"),
+        (["--tokenize", "en", "fr"], "are for building a system"),
+        (["--time", "2h"], "--time and --passes exclude each other"),
+    ],
+)
+def test_wrong_inputs(
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, change: list[str], message: str
+) -> None:
+    """One sentence says what is wrong, and no step runs."""
+    before = sorted(tmp_path.rglob("*"))
+    done = phrasescore(*call(toy, "better"), *change)
+    assert done.returncode in (2, 3, 6), done.stderr.decode()
+    assert message in done.stderr.decode()
+    assert said(done.stderr).count(b"\n") == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_system_that_rescores_already(
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
+) -> None:
+    """Its folder is refused; its ini names the search alone."""
+    names = {"AttentionModel0": [0.1]}
+    content = {"candidates": 10, "weights": names, "scorers": ["AttentionModel0"], "version": 1}
+    (tmp_path / "toy" / "rescoring.json").write_text(json.dumps(content))
+    command = call(toy, "better")
+    command[1] = toy.ini.parent
+    done = phrasescore(*command)
+    assert b"this system has models that rescore" in done.stderr

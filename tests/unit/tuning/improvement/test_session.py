@@ -1,0 +1,101 @@
+"""The decisions of ``improve``: what helps, what is kept, how time is divided, what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from phrasescore.errors import InputError, SettingsError
+from tests.support.toy_system import write_toy_system
+from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
+from tuning.improvement.session import (
+    ImproveRecord,
+    check_texts,
+    helpful,
+    judged,
+    new_benefits,
+    page,
+    rounds_for,
+)
+from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
+from tuning.metrics.significance import SystemDifference
+
+
+def benefit(name: str, low: float, weight: float | None = 0.1) -> ScoreBenefit:
+    """Return a benefit whose interval begins at ``low``."""
+    return ScoreBenefit(name, weight, low + 0.01, low, low + 0.02)
+
+
+BASELINE = TuningRecord(objective="bleu", weights={"TranslationModel0": (0.1,) * 4, "LM0": (0.5,)})
+STORED = (
+    benefit("TranslationModel0_3", 0.9),  # an old score, which tells nothing about a new part
+    benefit("TranslationModel0_4", -0.001),
+    benefit("NeuralLM0", 0.002),
+    benefit("AttentionModel0", 0.01),
+    benefit("rescoring", -0.5, None),  # all that rescores, together
+)
+
+
+def test_scores_that_do_not_help_are_left_out() -> None:
+    """A part is kept only if the interval of its score is above 0."""
+    tuned = TuningRecord(objective="bleu", weights={}, benefits=STORED)
+    found = new_benefits(BASELINE, tuned)
+    assert found == dict(zip((part.name for part in PARTS), STORED[1:4], strict=True))
+    assert helpful(found) == (LANGUAGE, SENTENCE)
+    assert helpful({PHRASE.name: benefit("TranslationModel0_4", 0.0)}) == ()
+    assert helpful({}) == ()
+
+
+@pytest.mark.parametrize(("low", "kept"), [(0.001, (SENTENCE,)), (0.0, ()), (-0.01, ())])
+def test_the_baseline_stays_unless_the_system_is_better(
+    low: float, kept: tuple[object, ...]
+) -> None:
+    """The interval of the whole gain must be above 0, too."""
+    gain = SystemDifference(low + 0.01, low, low + 0.02, 0.5, 0.5)
+    verdict, left = judged(gain, (SENTENCE,))
+    assert left == kept
+    assert f"BLEU (95 % interval {100 * low:+.2f} to" in verdict
+    assert ("so the result is the tuned baseline" in verdict) == (not kept)
+    assert judged(None, ()) == ("No part is shown to help, so the result is the tuned baseline", ())
+
+
+def test_rounds_fit_into_the_time() -> None:
+    """Tuning takes a share of the time, but at least two rounds; without a time all rounds."""
+    found = [rounds_for(time, 30.0) for time in (60.0, 1500.0, 7200.0, None)]
+    assert found == [2, 5, 8, 8]
+
+
+def test_the_page(tmp_path: Path) -> None:
+    """It says what each part brought and how to translate, and names licences beside the texts."""
+    (tmp_path / "LICENSE").write_text("CC0 1.0 Universal\nmore\n")
+    texts = tmp_path / "a", tmp_path / "b"
+    plan = ImprovePlan(tmp_path / "better", None, texts, texts)
+    record = ImproveRecord(
+        verdict="+1.00 BLEU", kept=("language-model",), seconds={"build": 1234.5},
+        benefits={"language-model": benefit("NeuralLM0", 0.002)},
+    )  # fmt: skip
+    text = page(record, plan)
+    assert "| phrase-model | no estimate | left out |" in text
+    assert "| language-model | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
+    assert f"phrasescore decode {tmp_path}/better/system --raw" in text
+    assert "| build | 1,234 |" in text
+    assert f"{tmp_path}/LICENSE: CC0 1.0 Universal\n" in text
+
+
+def test_texts_are_checked_first(tmp_path: Path) -> None:
+    """Swapped sides and unequal texts are refused before any step."""
+    toy = write_toy_system(tmp_path / "toy")
+    texts = toy.source, toy.reference
+    check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, texts))
+    with pytest.raises(SettingsError, match=r"has 100% of the words of .* on its target side"):
+        check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, texts[::-1]))
+    short = tmp_path / "short"
+    short.write_bytes(b"s1\n")
+    for wrong in ((toy.source, short), (short, toy.reference)):
+        for pairs in ((texts, wrong), (wrong, texts)):
+            with pytest.raises(InputError, match=" has "):
+                check_texts(ImprovePlan(tmp_path / "better", toy.ini, *pairs))
+    short.write_bytes(b"")
+    with pytest.raises(InputError, match="0 lines, but"):
+        check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, (short, short)))

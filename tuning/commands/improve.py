@@ -1,0 +1,90 @@
+"""``phrasescore improve``: one better system, from a system or parallel text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from moses_integration.commands.build import BuildOptions
+from moses_integration.system_building.build_settings import Case
+from phrasescore.commands.declarations import argument, command, option
+from phrasescore.commands.options import BoundedInt, Result
+from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
+from phrasescore.commands.train import positive_duration
+from phrasescore.errors import SettingsError
+
+_FILE = PathName(Use.READ, Path)
+
+
+class ImproveOptions(Result):
+    """Options of ``improve``."""
+
+    system: Path | None = argument(_FILE, "[SYSTEM]", required=False)
+    parallel: tuple[Path, Path] = option(
+        _FILE,
+        "The parallel text: with SYSTEM, the text that it was built from, in its tokens; "
+        "otherwise any parallel text, from which a system is built.",
+        nargs=2,
+        required=True,
+        metavar="SOURCE TARGET",
+    )
+    source: Path = option(_FILE, "The dev set, prepared like the parallel text.", required=True)
+    reference: Path = option(_FILE, "The reference translation of the dev set.", required=True)
+    output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
+    time: float = option(
+        positive_duration,
+        "The time for all steps together, such as 45m or 2h; where tuning alone takes longer, the "
+        "command does.",
+        default="2h",
+        metavar="TIME",
+        excludes=("passes",),
+    )
+    passes: int | None = option(
+        BoundedInt(1, 10**6),
+        "Instead of a time: the passes of the sentence model over the text, so that the result is "
+        "the same on every run; the other models make fewer passes.",
+    )
+    tokenize: tuple[str, str] | None = BuildOptions.tokenize
+    case: Case = BuildOptions.case
+    lowercase: bool = BuildOptions.lowercase
+
+    @property
+    def build_options(self) -> tuple[str, ...]:
+        """The options of ``build``."""
+        words = ("--tokenize", *self.tokenize) if self.tokenize else ()
+        case = "lower" if self.lowercase else self.case
+        return words if case == "keep" else (*words, "--case", case)
+
+    def check(self) -> None:
+        """Refuse options of ``build`` beside a system."""
+        if self.system is not None and self.build_options:
+            raise SettingsError(
+                "--tokenize, --case and --lowercase are for building a system, but one is given",
+                remedy="leave them out, and give texts in the tokens of the system (preprocess)",
+            )
+
+
+@command("improve", ImproveOptions)
+def improve(options: ImproveOptions) -> None:
+    """Make a better system from SYSTEM, or build one from parallel text and improve it.
+
+    Trains a phrase model, a neural language model and a model of sentences, adds them to the
+    system, tunes, and leaves out what does not help on the dev set. FOLDER/system is the result:
+    phrasescore decode FOLDER/system translates with it. FOLDER/improve.md says what each part
+    brings, and FOLDER/commands.sh has the steps, all of which are commands. The same command
+    continues work that was stopped.
+    """
+    from tuning.improvement.plan import ImprovePlan
+    from tuning.improvement.session import improve as run
+
+    plan = ImprovePlan(
+        Path(options.output).absolute(),
+        None if options.system is None else options.system.absolute(),
+        (options.parallel[0].absolute(), options.parallel[1].absolute()),
+        (options.source.absolute(), options.reference.absolute()),
+        options.build_options,
+    )
+    time = None if options.passes else options.time
+    record = run(plan, time, options.passes, lambda text: click.echo(text, err=True))
+    options.show(record.to_json(), f"{record.verdict}\n{plan.folder / 'system'}\n")

@@ -1,0 +1,246 @@
+"""Plans the steps of ``improve``: the command lines that a user would type, in their order.
+
+All outputs are in one folder:
+
+* ``build/``: the system, if the command begins with parallel text, and ``dev.source`` and
+  ``dev.target``, the dev set prepared like its text; otherwise ``start/``, the given system;
+* ``baseline/``: the tuned system without new parts;
+* ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
+* ``inis/``: the tuned baseline with new parts, before their tuning;
+* ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
+* ``dev.NAME.txt`` and ``comparison.json``: translations of the dev set, and their comparison;
+* ``system/``: the result; ``steps/``: a stamp and a log for each step.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from moses_integration.doctor.texts import Text
+from moses_integration.ini.edits import find_table_feature
+from moses_integration.ini.model_files import find_text_table
+from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.system_building.build_settings import SystemFolder
+from moses_integration.tables.filtering import INI_NAME
+from phrasescore.errors import InputError
+from phrasescore.model.kinds import kind_named
+from phrasescore.table.phrase_table import SIDES
+from phrasescore.training.sizes import hidden_for
+from tuning.experiment.plan import PROGRAM, CommandStep, command_step
+from tuning.loop.weights import WEIGHTS
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part that a system may gain.
+
+    Args:
+        name: Its name in files and on the page.
+        kind: The kind of its model, as for ``train --kind``.
+        share: Its share of the time for training. On Multi30k, the sentence model brings most and
+            learns longest (docs/results.md); the language model learns fastest, so a share that is
+            more than it needs there is enough for it where time is short.
+        passes: Its passes over its examples, as a share of the sentence model's. On Multi30k, 2, 8
+            and 14 passes were enough.
+    """
+
+    name: str
+    kind: str
+    share: float
+    passes: float
+
+
+PHRASE = Part("phrase-model", "phrase", 0.2, 2 / 14)
+LANGUAGE = Part("language-model", "feed-forward-lm", 0.2, 8 / 14)
+SENTENCE = Part("sentence-model", "search", 0.6, 1)
+PARTS = (PHRASE, LANGUAGE, SENTENCE)
+Parts = Sequence[Part]
+# With few words, fewer merges leave pieces that are frequent enough to be learnt.
+_MERGES, _FEW_MERGES, _MANY_WORDS = 5000, 2000, 250_000
+
+
+def part_of(score: str) -> Part:
+    """Return the part that a new score, named as in weights, belongs to."""
+    named = (part for part in PARTS if score.startswith(kind_named(part.kind).feature))
+    return next(named, PHRASE)
+
+
+def _step(
+    name: str, *words: object, marks: Sequence[str] = (), reads: Sequence[Path] = ()
+) -> CommandStep:
+    """Return a step whose last word is its output, and whose other paths are its inputs.
+
+    Args:
+        name: The name of the step.
+        words: The command and its arguments.
+        marks: Files that a folder has when the work on it is complete.
+        reads: Further inputs, which an ini names.
+    """
+    output = Path(str(words[-1]))
+    inputs = [*(word for word in words[:-1] if isinstance(word, Path)), *reads]
+    outputs = [output / mark for mark in marks] or [output]
+    state = output if marks else output.with_name(f"{output.name}.training")
+    return command_step(name, [PROGRAM, *words], inputs, outputs, state=state)
+
+
+@dataclass(frozen=True)
+class ImprovePlan:
+    """The files and steps of an improvement; all paths are absolute.
+
+    Args:
+        folder: The folder of all outputs.
+        system: The system, or its moses.ini; ``None`` to build one from the parallel text.
+        parallel: The parallel text, source and target.
+        dev: The source and the reference of the dev set.
+        build: Options of ``build``.
+    """
+
+    folder: Path
+    system: Path | None
+    parallel: tuple[Path, Path]
+    dev: tuple[Path, Path]
+    build: tuple[str, ...] = ()
+
+    @property
+    def start(self) -> Path:
+        """The folder of the system without new parts, untuned."""
+        return self.folder / ("start" if self.system else "build")
+
+    @property
+    def texts(self) -> tuple[Path, Path]:
+        """The parallel text in the system's tokens."""
+        return self.parallel if self.system else SystemFolder(self.start).texts
+
+    @property
+    def dev_texts(self) -> tuple[Path, Path]:
+        """The dev set in the system's tokens."""
+        prepared = self.folder / "dev.source", self.folder / "dev.target"
+        return self.dev if self.system else prepared
+
+    @property
+    def table(self) -> Path:
+        """The phrase table of the system without new parts.
+
+        Raises:
+            IniError: The system has several tables, or none in text form.
+            InputError: The table does not exist.
+        """
+        if self.system is None:
+            return SystemFolder(self.start).tables[0]
+        feature = find_table_feature(MosesIni.read(self.system))
+        if (table := find_text_table(feature)) is None:
+            raise InputError("no such table in text form", path=feature.options.get("path", ""))
+        return table.absolute()
+
+    def first_steps(self) -> Iterator[CommandStep]:
+        """Yield the steps up to the decoding with the untuned system."""
+        start = self.start
+        if self.system is None:
+            folder = SystemFolder(start)
+            made = (*folder.texts, *folder.tables, *folder.language_models, *folder.inis[::-1])
+            marks = [path.name for path in made]
+            yield _step("build", "build", *self.build, *self.parallel, start, marks=marks)
+            for side, raw, text in zip(SIDES, self.dev, self.dev_texts, strict=True):
+                asked = "--system", folder.inis[1].parent, "--side", side
+                yield _step(f"prepare.{side}", "preprocess", raw, *asked, "-o", text)
+        else:
+            yield _step("start", "ini", "absolute-paths", self.system, "-o", start / INI_NAME)
+        yield self.decode("untuned", start)
+
+    def tune(self, name: str, rounds: int, parts: Parts = ()) -> CommandStep:
+        """Return the step that tunes the baseline, or the baseline with new parts."""
+        words: list[object] = ["tune", self._untuned(parts), "--source", self.dev_texts[0]]
+        words += ["--reference", self.dev_texts[1], "--rounds", rounds]
+        marks = [INI_NAME, WEIGHTS]
+        if SENTENCE in parts:
+            words += ["--rescore", self._model(SENTENCE)]
+            marks.append("rescoring.json")
+        reads = [self._scored if PHRASE in parts else self.table]
+        reads += [self._model(LANGUAGE)] if LANGUAGE in parts else []
+        return _step(f"tune.{name}", *words, "-o", self.folder / name, marks=marks, reads=reads)
+
+    def train(self, part: Part, limit: float, *, is_time: bool) -> CommandStep:
+        """Return the step that trains the model of a part.
+
+        Args:
+            part: The part.
+            limit: The seconds of the training, or the number of passes.
+            is_time: Whether ``limit`` is a time, for which ``train`` itself chooses the size.
+        """
+        source, target = self.texts
+        options: list[object] = ["--kind", part.kind]
+        options += ["--max-time", f"{limit:.0f}s"] if is_time else ["--max-epochs", f"{limit:.0f}"]
+        counts = Counter(Text.read(target).tokens())
+        words = counts.total()
+        if part is LANGUAGE:
+            # words that occur once teach the model what an unknown word is
+            repeated = sum(count > 1 for count in counts.values())
+            options += ["--self-normalise", "--target-words", max(1, repeated)]
+        elif not is_time:
+            hidden = hidden_for("sentences" if part is SENTENCE else "phrases", words)
+            options += ["--hidden", hidden]
+            if part is SENTENCE:
+                options += ["--embedding", hidden // 2, "--rank", hidden // 2]
+        if part is SENTENCE:
+            options += ["--learning-rate", 0.0015]
+            if importlib.util.find_spec("subword_nmt"):
+                options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
+        inputs = {PHRASE: [self.table], LANGUAGE: [target], SENTENCE: [source, target]}[part]
+        return _step(f"train.{part.name}", "train", *options, *inputs, self._model(part))
+
+    def add(self, parts: Parts) -> Iterator[CommandStep]:
+        """Yield the steps that add parts to the baseline: a column and a language model."""
+        before, made = self._untuned((SENTENCE,)), ("--absolute-paths", "-o")
+        if PHRASE in parts:
+            score = "score", "--model", self._model(PHRASE), self.table, "-o", self._scored
+            yield _step("score", *score)
+            column = "ini", "add-column", before, "--table", self._scored
+            before = self._untuned((PHRASE,))
+            yield _step("ini.column", *column, *made, before)
+        if LANGUAGE in parts:
+            added = "ini", "add-language-model", before, "--model", self._model(LANGUAGE)
+            after = self._untuned(parts)
+            yield _step(f"ini.{after.stem}", *added, *made, after)
+
+    def decode(self, name: str, system: Path) -> CommandStep:
+        """Return the step that translates the dev set."""
+        output = self.folder / f"dev.{name}.txt"
+        words = "decode", system, "-i", self.dev_texts[0], "-o", output
+        return _step(f"decode.{name}", *words)
+
+    def compare(self, name: str) -> Iterator[CommandStep]:
+        """Yield the steps that compare a system with the baseline on the dev set."""
+        texts: list[Path] = []
+        for each in ("baseline", name):
+            yield (step := self.decode(each, self.folder / each))
+            texts += step.outputs
+        words = ["compare", "--reference", self.dev_texts[1], "--metric", "bleu"]
+        words += ["--baseline", texts[0], "--system", texts[1], "--json-file", self.comparison]
+        yield _step("compare", *words)
+
+    @property
+    def comparison(self) -> Path:
+        """The record of the comparison."""
+        return self.folder / "comparison.json"
+
+    def pack(self, name: str) -> CommandStep:
+        """Return the step that copies a tuned system to a folder that contains all its files."""
+        return _step("pack", "ini", "pack", self.folder / name, self.folder / "system")
+
+    @property
+    def _scored(self) -> Path:
+        return self.folder / "phrase-table.gz"
+
+    def _model(self, part: Part) -> Path:
+        return self.folder / "models" / part.name
+
+    def _untuned(self, parts: Parts) -> Path:
+        """Return the system to tune: the given one without parts, else an ini with the parts."""
+        names = [part.name for part in parts if part is not SENTENCE]
+        if names:
+            return self.folder / "inis" / f"{'+'.join(names)}.ini"
+        return self.folder / "baseline" if parts else self.start

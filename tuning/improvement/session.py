@@ -1,0 +1,292 @@
+"""Runs an improvement: measures, trains, tunes, leaves out what does not help, packs the system.
+
+Which steps follow depends on the results of earlier ones. So the steps run in groups, and each
+decision is made again from recorded results when the command continues. Only the division of the
+time depends on measured times; it is a step of the ledger itself, so it is made once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar
+
+from moses_integration.doctor.texts import Text, TextWords
+from moses_integration.ini.rescoring_file import Rescoring
+from phrasescore.errors import InputError, SettingsError, counted
+from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.identity import provenance
+from phrasescore.runs.json_files import read_object
+from phrasescore.runs.ledger import Step, read_entry, refuse_files
+from phrasescore.runs.lock import held
+from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
+from phrasescore.table.input_files import read_lines
+from tuning.experiment.plan import COMMANDS, CommandStep, script
+from tuning.experiment.runner import Runner, Say
+from tuning.improvement.plan import PARTS, ImprovePlan, Parts, part_of
+from tuning.loop.tuning_settings import (
+    ScoreBenefit,
+    TuningRecord,
+    TuningSettings,
+    weights_by_component,
+)
+from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.significance import SystemDifference
+from tuning.metrics.system_comparison import ComparisonRecord
+
+ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
+# A tuning may take this share of the time. A language model in the search doubles the time of a
+# decoding, and there are up to two tunings with new parts.
+_TUNING_SHARE, _SLOWER, _TUNINGS = 0.12, 2.0, 2
+_OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
+_SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
+_LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
+_CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
+_LICENCES = "LICEN[CS]E*"
+_PAGE = """\
+# Improved system
+
+{verdict}.
+
+Translate raw text with the result, a folder that can be moved and copied:
+
+    phrasescore decode {system} --raw < in > out
+
+Each part brings, by an estimate over lists of the dev set and given the other parts:
+
+{parts}
+A part is kept if its interval is above 0. `commands.sh` has the commands of all steps, and
+`models/NAME/provenance.json` the size and the training of a model.
+
+{times}
+Licences beside the texts: {licences}
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImproveRecord(Record):
+    """The record of ``improve``.
+
+    Args:
+        verdict: A sentence about the result; empty while the work is not finished.
+        kept: The names of the parts that the result has.
+        benefits: The estimated benefit of the score of each part; a part may have no estimate.
+        seconds: The time of each step.
+        provenance: The provenance of the result.
+    """
+
+    kind: ClassVar[str] = "improve"
+    verdict: str = ""
+    kept: tuple[str, ...] = ()
+    benefits: dict[str, ScoreBenefit] = field(default_factory=dict)
+    seconds: dict[str, Seconds] = field(default_factory=dict)
+    provenance: dict[str, object] = field(default_factory=dict)
+
+
+def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say) -> ImproveRecord:
+    """Make a better system; the same call continues work that was stopped.
+
+    Args:
+        plan: The inputs and the folder.
+        time: The seconds of all steps together, as a target; ``None`` with ``passes``.
+        passes: The passes of the sentence model over the text; other models make fewer.
+        say: Prints a line for each step.
+
+    Raises:
+        PhrasescoreError: An input cannot be used, or a step failed; finished steps are kept.
+        InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
+    """
+    check_texts(plan)
+    with held(plan.folder, inside=True):
+        if not has_record(plan.folder, ImproveRecord):
+            refuse_files(plan.folder, f"record of improve ({RESULT})")
+            ImproveRecord().write(plan.folder / RESULT)
+        return _Improvement(plan, time, passes, say).run()
+
+
+class _Improvement:
+    def __init__(self, plan: ImprovePlan, time: float | None, passes: int | None, say: Say) -> None:
+        self._plan, self._time, self._passes, self._say = plan, time, passes, say
+        self._steps: list[CommandStep] = []
+        self._end = time  # the foreseen seconds of all steps
+        self._runner = Runner(plan.folder, Path.cwd(), 1, say, lambda step: None, self._announce)
+
+    def run(self) -> ImproveRecord:
+        """Run all steps, and write the page and the record."""
+        plan = self._plan
+        self._do(plan.first_steps())
+        rounds = rounds_for(self._time, self._seconds["decode.untuned"] * _OPTIMISED)
+        self._do([plan.tune("baseline", rounds)])
+        limits, rounds = self._limits(rounds)
+        is_time = self._time is not None
+        self._do([plan.train(part, limits[part.name], is_time=is_time) for part in PARTS])
+        self._do([*plan.add(PARTS), plan.tune("all", rounds, PARTS)])
+        benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
+        kept = helpful(benefits)
+        name = "all" if kept == PARTS else "kept" if kept else "baseline"
+        if name == "kept":
+            self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
+        gain = None
+        if kept:
+            self._do(plan.compare(name))
+            gain = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
+        verdict, kept = judged(gain, kept)
+        self._do([plan.pack(name if kept else "baseline")])
+        asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
+        record = ImproveRecord(
+            verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU)",
+            kept=tuple(part.name for part in kept),
+            benefits=benefits,
+            seconds=self._seconds,
+            provenance=provenance(inputs=(*plan.parallel, *plan.dev), settings=asked),
+        )
+        write_atomically(plan.folder / "improve.md", page(record, plan).encode())
+        record.write(plan.folder / RESULT)
+        return record
+
+    def _do(self, steps: Iterable[CommandStep]) -> None:
+        """Run the next steps; those known so far are in the script."""
+        new = [step for step in steps if step not in self._steps]
+        self._steps += new
+        write_atomically(self._plan.folder / COMMANDS, script(Path.cwd(), self._steps))
+        self._runner.run(new)
+
+    def _announce(self, step: CommandStep) -> None:
+        """Print the command of a step, with the time so far and the time left."""
+        spent = sum(self._seconds.values())
+        told = f"{spent / 60:.0f} min"
+        if self._end is not None:
+            told += f", about {max(0.0, self._end - spent) / 60:.0f} min left"
+        self._say(f"[{told}] {step.work}")
+
+    @property
+    def _seconds(self) -> dict[str, float]:
+        """The seconds of each finished step, also of earlier calls."""
+        done = [step.name for step in self._steps if step.name in self._runner.done]
+        entries = {name: read_entry(self._runner.ledger.path(name)) for name in done}
+        return {name: entry.seconds for name, entry in entries.items() if entry is not None}
+
+    def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
+        """Return the limit of each training, and the rounds of the tunings with new parts."""
+        if self._time is None:
+            passes = self._passes or 1
+            return {part.name: max(1.0, round(passes * part.passes)) for part in PARTS}, rounds
+        time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
+
+        def divide() -> dict[str, Any]:
+            spent = sum(self._seconds.values())
+            once = _SLOWER * self._seconds["tune.baseline"] / (rounds + 1)
+            after = rounds_for(time, once)
+            lines = len(Text.read(self._plan.dev_texts[0]).lines)
+            rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
+            left = max(_LEAST_TRAINING * time, time - spent - rest)
+            shares = {part.name: part.share * left for part in PARTS}
+            return {"rounds": after, "end": spent + left + rest, **shares}
+
+        step = Step("time", divide, {"the time": time}, (weights,), ())
+        found = self._runner.ledger.do(step, self._say).counts
+        self._end = float(found["end"])
+        return found, int(found["rounds"])
+
+    def _tuned(self, name: str) -> TuningRecord:
+        return _read(self._plan.folder / name / RESULT, TuningRecord)
+
+
+def rounds_for(time: float | None, once: float) -> int:
+    """Return the rounds of a tuning that takes its share of the time; ``once`` for each round."""
+    if time is None:
+        return ROUNDS
+    return min(ROUNDS, max(_FEWEST_ROUNDS, int(_TUNING_SHARE * time / max(once, 1e-9)) - 1))
+
+
+def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
+    """Return the estimated benefit of each new part, by its name; a part may have no estimate."""
+    old = dict(weights_by_component(baseline.weights))
+    # the benefit of several scores together has no weight
+    new = (each for each in tuned.benefits if each.name not in old and each.weight is not None)
+    return {part_of(each.name).name: each for each in new}
+
+
+def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
+    """Return the parts whose benefit has an interval above 0."""
+    return tuple(part for part in PARTS if part.name in benefits and benefits[part.name].low > 0)
+
+
+def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
+    """Return a sentence about the parts that help, and the parts that the result keeps.
+
+    Args:
+        found: The gain of the parts over the baseline on the dev set.
+        kept: The parts.
+    """
+    if found is None:
+        return "No part is shown to help, so the result is the tuned baseline", ()
+    names = ", ".join(part.name for part in kept)
+    said = f"{_interval(found)} on the dev set with {names}"
+    if found.low > 0:
+        return said, kept
+    return f"{said}: not shown to be better, so the result is the tuned baseline", ()
+
+
+def _interval(found: SystemDifference | ScoreBenefit) -> str:
+    gain, low, high = (points(each, sign=True) for each in (found.gain, found.low, found.high))
+    return f"{gain} BLEU (95 % interval {low} to {high})"
+
+
+def page(record: ImproveRecord, plan: ImprovePlan) -> str:
+    """Return the page about the result, as Markdown."""
+    rows = []
+    for name in (part.name for part in PARTS):
+        found = _interval(record.benefits[name]) if name in record.benefits else "no estimate"
+        rows.append([name, found, "kept" if name in record.kept else "left out"])
+    times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
+    folders = dict.fromkeys(text.parent for text in (*plan.parallel, *plan.dev))
+    files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
+    stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
+    return _PAGE.format(
+        verdict=record.verdict,
+        system=plan.folder / "system",
+        parts=ScoreTable(["part", "gain", "result"], rows).to_markdown(),
+        times=ScoreTable(["step", "seconds"], times).to_markdown(),
+        licences="; ".join(stated) or "none found",
+    )
+
+
+def check_texts(plan: ImprovePlan) -> None:
+    """Check the texts before any long step.
+
+    Raises:
+        InputError: A text is missing or empty, texts have different numbers of lines, or the sides
+            of the dev set are swapped.
+        IniError: The system has no phrase table in text form.
+    """
+    if plan.system is not None:
+        plan.table  # noqa: B018 - raises an error if there is no such table
+        if Rescoring.read(plan.system) is not None:
+            remedy = "name its moses.ini, to improve its search alone"
+            raise SettingsError(
+                "this system has models that rescore", path=plan.system, remedy=remedy
+            )
+    texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
+    for source, target in texts:
+        lines, others = len(source.lines), len(target.lines)
+        if lines != others or not lines:
+            raise InputError(
+                f"{counted(others, 'line')}, but {source.path} has {lines:,}",
+                path=target.path,
+                remedy="line i of one text must be the translation of line i of the other",
+            )
+    words = TextWords(texts[1][0].tokens())
+    own, other = (1 - words.unknown_share(set(each.tokens()).__contains__) for each in texts[0])
+    if other > own + _CLEAR:
+        raise SettingsError(
+            f"the parallel text has {other:.0%} of the words of {plan.dev[0]} on its target side, "
+            f"and {own:.0%} on its source side",
+            remedy="swap --source and --reference, or the two files of --parallel",
+        )
+
+
+def _read(path: Path, kind: type[Any]) -> Any:
+    """Return the record in a file that a step has written."""
+    return parse_record(read_object(path), kind)
