@@ -503,7 +503,7 @@ def _with_second_step(
     """Tune the choice among the candidates of the best run, and add it to the records."""
     best, settings = report.best_run, task.settings
     step = SecondStep(second, settings, task.decoder, best.weights, best.nbest, ledger, task.say)
-    found, folder = step.run(), ledger.folder.parent
+    (found, rescoring), folder = step.run(), ledger.folder.parent
     assert report.record is not None
     record = dataclasses.replace(
         report.record,
@@ -513,6 +513,7 @@ def _with_second_step(
     curve = best.rounds if len(report.runs) == 1 else ()
     dataclasses.replace(record, curve=curve).write(folder / RESULT)
     record.write(folder / WEIGHTS)
+    rescoring.write(folder)  # last, because a folder that has it is finished
     return dataclasses.replace(report, record=record)
 
 

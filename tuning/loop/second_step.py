@@ -112,8 +112,8 @@ class SecondStep:
     ledger: Ledger
     say: Say
 
-    def run(self) -> TunedChoice:
-        """Find the second weights, and write ``rescoring.json``.
+    def run(self) -> tuple[TunedChoice, Rescoring]:
+        """Find the second weights, and copy the models; ``rescoring.json`` is for the caller.
 
         Raises:
             PhrasescoreError: A model or program cannot be used; finished steps stay.
@@ -121,12 +121,12 @@ class SecondStep:
         scores, folder = self.scores, self.ledger.folder.parent
         tuned = self._optimized(self._scored(self._listed()))
         placed = (place_model(path, name, folder) for name, path in scores.models.items())
-        Rescoring(
+        rescoring = Rescoring(
             candidates=scores.candidates,
             weights=tuned.weights,
             models=tuple(placed),
             scorers=tuple(scores.scorers),
-        ).write(folder)
+        )
         objective = str(self.settings.objective)
         self.say(
             f"rescoring: choosing among up to {scores.candidates} candidates of each sentence: "
@@ -134,7 +134,7 @@ class SecondStep:
         )
         for benefit in tuned.benefits:
             self.say(f"note: {benefit_in_words(benefit, objective)}")
-        return tuned
+        return tuned, rescoring
 
     def _file(self, name: str) -> Path:
         return self.ledger.folder.parent / "rescoring" / name
