@@ -44,7 +44,7 @@ def doctor(options: DoctorOptions) -> None:
     references, and phrase models. It judges for real Moses and for the embedded decoder: the exit
     status is 1 if errors keep both (with --moses, real Moses) from using the system, or with
     --strict if there is a warning, else 0. Relative paths in the ini start at the current
-    directory, as in Moses.
+    directory, as in Moses, or in the folder if SYSTEM is a folder.
     """
     from moses_integration.doctor.examination import examine
     from moses_integration.real_moses import find_moses

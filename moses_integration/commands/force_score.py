@@ -49,7 +49,7 @@ def force_score(options: ForceScoreOptions) -> None:
     decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
     comparison = None if tolerance is None else ListComparison(tolerance)
-    rescoring, second = Rescoring.read(ini.base or ini.path), None
+    rescoring, second = Rescoring.read(ini.base), None
     if rescoring is not None:
         second = rescoring.names, rescoring.flat_weights(decoder.layout, ini.base)
     scorer = ForcedScorer(loaded, decoder.system.weights, second)

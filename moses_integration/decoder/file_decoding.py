@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# how many sentences are written together; a killed run loses only unwritten ones
-_BLOCK = BLOCK
 # how many words form a batch: the table entries of two batches must fit into memory
 _BATCH_WORDS = 250_000
 # A higher share of unknown words means that the text was prepared for another system. Texts with
@@ -95,7 +93,7 @@ def decode_file(
         "output": raw.finished if raw else lambda decoded: best_line(decoded, printed),
     }
     # flush each sentence: the program that reads a pipe may wait for it
-    size = 1 if list(outputs.values()) == [STANDARD_STREAM] else _BLOCK
+    size = 1 if list(outputs.values()) == [STANDARD_STREAM] else BLOCK
 
     def work(block: _Block, done: _Done) -> tuple[tuple[bytes, ...], _Done]:
         found = list(itertools.islice(block.decoded, block.size))
@@ -174,7 +172,7 @@ def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]
     """
     first, words = done, 0
     for number, sentence in enumerate(sentences[done:], done):
-        if words >= _BATCH_WORDS and (number - done) % _BLOCK == 0:
+        if words >= _BATCH_WORDS and (number - done) % BLOCK == 0:
             yield first, sentences[first:number]
             first, words = number, 0
         words += len(sentence)

@@ -26,7 +26,8 @@ from phrasescore.table.phrase_table import words_of
 if TYPE_CHECKING:
     from moses_integration.nbest.rescoring import Candidate, NBestModel
 
-# how many sentences are scored together: their lists must fit into memory
+# how many sentences are scored and written together: their lists must fit into memory, and a killed
+# run loses only unwritten ones
 BLOCK = 100
 
 
@@ -56,7 +57,7 @@ class Rescorer:
         cls, system: str, layout: FeatureLayout, scorers: Mapping[str, str]
     ) -> Rescorer | None:
         """Return what rescores in the system of a folder; ``None`` if nothing does."""
-        rescoring = Rescoring.read(system) if system else None
+        rescoring = Rescoring.read(system)
         known = rescoring.scorers if rescoring is not None else ()
         for name in set(scorers).difference(known):
             raise SettingsError(

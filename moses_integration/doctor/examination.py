@@ -112,7 +112,7 @@ def examine(
     check_language_models(found, system, reference_words)
     check_neural_models(found, system, reference_words)
     with found.collecting(system.path):
-        if system.base and (rescoring := Rescoring.read(system.base)) is not None:
+        if (rescoring := Rescoring.read(system.base)) is not None:
             models = [*models, *map(str, rescoring.folders(Path(system.base)))]
             rescoring.flat_weights(FeatureLayout.from_ini(system), system.base)
     if models:

@@ -82,14 +82,14 @@ class Rescoring:
 
     @classmethod
     def read(cls, system: str | Path) -> Rescoring | None:
-        """Read the file of a system; ``None`` if it has none, or if an ini and no folder is named.
+        """Read the file of a system; ``None`` if it has none, or if no folder is named.
 
         Raises:
             InputError: The file is no JSON.
             SettingsError: The file has another content.
         """
         path = Path(system, RESCORING)
-        if not (Path(system).is_dir() and os.path.lexists(path)):
+        if not (str(system) and Path(system).is_dir() and os.path.lexists(path)):
             return None
         try:
             _refuse_outside(Path(system), path)
@@ -196,7 +196,7 @@ def check_names(names: Iterable[str], taken: Iterable[str] = ()) -> None:
                 remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
             )
         if [*names, *taken].count(name) > 1:
-            raise SettingsError(f"two features have the name {name}", remedy="give each its --name")
+            raise SettingsError(f"two features have the name {name}", remedy="give each its own")
 
 
 def _refuse_outside(system: Path, path: Path) -> None:

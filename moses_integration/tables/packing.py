@@ -52,8 +52,7 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
             originals[name] = found
             packed = packed.with_value("weight-file", index, name)
         carry_settings(ini.path, part)
-        if ini.base:
-            carry_rescoring(ini.base, part)
+        carry_rescoring(ini.base, part)
         write_atomically(part / INI_NAME, packed.to_bytes())
         part.rename(folder)
     return originals

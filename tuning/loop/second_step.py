@@ -57,7 +57,7 @@ class Scores:
         Raises:
             PhrasescoreError: A model cannot be used, or a name or a command is wrong or missing.
         """
-        before = Rescoring.read(ini.base) if ini.base else None
+        before = Rescoring.read(ini.base)
         models: dict[str, Path] = {}
         if settings.rescore:
             models = _named(settings, ini)
