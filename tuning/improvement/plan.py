@@ -157,10 +157,10 @@ class ImprovePlan:
         words += ["--reference", self.dev_texts[1], "--rounds", rounds]
         marks = [INI_NAME, WEIGHTS]
         if SENTENCE in parts:
-            words += ["--rescore", self._model(SENTENCE)]
+            words += ["--rescore", self.model(SENTENCE)]
             marks.append("rescoring.json")
         reads = [self._scored if PHRASE in parts else self.table]
-        reads += [self._model(LANGUAGE)] if LANGUAGE in parts else []
+        reads += [self.model(LANGUAGE)] if LANGUAGE in parts else []
         return _step(f"tune.{name}", *words, "-o", self.folder / name, marks=marks, reads=reads)
 
     def train(self, part: Part, limit: float, *, is_time: bool) -> CommandStep:
@@ -190,19 +190,19 @@ class ImprovePlan:
             if importlib.util.find_spec("subword_nmt"):
                 options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
         inputs = {PHRASE: [self.table], LANGUAGE: [target], SENTENCE: [source, target]}[part]
-        return _step(f"train.{part.name}", "train", *options, *inputs, self._model(part))
+        return _step(f"train.{part.name}", "train", *options, *inputs, self.model(part))
 
     def add(self, parts: Parts) -> Iterator[CommandStep]:
         """Yield the steps that add parts to the baseline: a column and a language model."""
         before, made = self._untuned((SENTENCE,)), ("--absolute-paths", "-o")
         if PHRASE in parts:
-            score = "score", "--model", self._model(PHRASE), self.table, "-o", self._scored
+            score = "score", "--model", self.model(PHRASE), self.table, "-o", self._scored
             yield _step("score", *score)
             column = "ini", "add-column", before, "--table", self._scored
             before = self._untuned((PHRASE,))
             yield _step("ini.column", *column, *made, before)
         if LANGUAGE in parts:
-            added = "ini", "add-language-model", before, "--model", self._model(LANGUAGE)
+            added = "ini", "add-language-model", before, "--model", self.model(LANGUAGE)
             after = self._untuned(parts)
             yield _step(f"ini.{after.stem}", *added, *made, after)
 
@@ -235,7 +235,8 @@ class ImprovePlan:
     def _scored(self) -> Path:
         return self.folder / "phrase-table.gz"
 
-    def _model(self, part: Part) -> Path:
+    def model(self, part: Part) -> Path:
+        """Return the folder of the model of a part."""
         return self.folder / "models" / part.name
 
     def _untuned(self, parts: Parts) -> Path:

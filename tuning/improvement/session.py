@@ -14,7 +14,9 @@ from typing import Any, ClassVar
 
 from moses_integration.doctor.texts import Text, TextWords
 from moses_integration.ini.rescoring_file import Rescoring
+from moses_integration.text.preparation import SETTINGS_FILE
 from phrasescore.errors import InputError, SettingsError, counted
+from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
@@ -42,6 +44,7 @@ _TUNING_SHARE, _SLOWER, _TUNINGS = 0.12, 2.0, 2
 _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
+_LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 _LICENCES = "LICEN[CS]E*"
 _PAGE = """\
@@ -49,9 +52,9 @@ _PAGE = """\
 
 {verdict}.
 
-Translate raw text with the result, a folder that can be moved and copied:
+Translate {text} with the result, a folder that can be moved and copied:
 
-    phrasescore decode {system} --raw < in > out
+    phrasescore decode {system}{raw} < in > out
 
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
@@ -72,6 +75,7 @@ class ImproveRecord(Record):
         verdict: A sentence about the result; empty while the work is not finished.
         kept: The names of the parts that the result has.
         benefits: The estimated benefit of the score of each part; a part may have no estimate.
+        passes: The passes over its examples that the training of each part made.
         seconds: The time of each step.
         provenance: The provenance of the result.
     """
@@ -80,6 +84,7 @@ class ImproveRecord(Record):
     verdict: str = ""
     kept: tuple[str, ...] = ()
     benefits: dict[str, ScoreBenefit] = field(default_factory=dict)
+    passes: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, Seconds] = field(default_factory=dict)
     provenance: dict[str, object] = field(default_factory=dict)
 
@@ -121,10 +126,14 @@ class _Improvement:
         limits, rounds = self._limits(rounds)
         is_time = self._time is not None
         self._do([plan.train(part, limits[part.name], is_time=is_time) for part in PARTS])
-        self._do([*plan.add(PARTS), plan.tune("all", rounds, PARTS)])
-        benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
+        passes = {part.name: passes_made(plan.model(part)) for part in PARTS}
+        learnt = tuple(part for part in PARTS if passes[part.name] >= _LEAST_PASSES)
+        benefits: dict[str, ScoreBenefit] = {}
+        if learnt:
+            self._do([*plan.add(learnt), plan.tune("all", rounds, learnt)])
+            benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
         kept = helpful(benefits)
-        name = "all" if kept == PARTS else "kept" if kept else "baseline"
+        name = "all" if kept == learnt else "kept"
         if name == "kept":
             self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
         gain = None
@@ -138,6 +147,7 @@ class _Improvement:
             verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU)",
             kept=tuple(part.name for part in kept),
             benefits=benefits,
+            passes=passes,
             seconds=self._seconds,
             provenance=provenance(inputs=(*plan.parallel, *plan.dev), settings=asked),
         )
@@ -208,6 +218,12 @@ def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, Score
     return {part_of(each.name).name: each for each in new}
 
 
+def passes_made(model: Path) -> float:
+    """Return the passes over its examples that the training of a model made."""
+    training = read_object(model / PROVENANCE).get("training")
+    return float(training["passes"]) if isinstance(training, dict) else 0.0
+
+
 def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
     """Return the parts whose benefit has an interval above 0."""
     return tuple(part for part in PARTS if part.name in benefits and benefits[part.name].low > 0)
@@ -238,15 +254,23 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
     for name in (part.name for part in PARTS):
-        found = _interval(record.benefits[name]) if name in record.benefits else "no estimate"
+        found = "no estimate"
+        if name in record.benefits:
+            found = _interval(record.benefits[name])
+        elif record.passes[name] < _LEAST_PASSES:
+            found = f"not tried: the time was enough for {record.passes[name]:.2f} passes only"
         rows.append([name, found, "kept" if name in record.kept else "left out"])
     times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
     folders = dict.fromkeys(text.parent for text in (*plan.parallel, *plan.dev))
     files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
     stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
+    system = plan.folder / "system"
+    is_raw = (system / SETTINGS_FILE).exists()
     return _PAGE.format(
         verdict=record.verdict,
-        system=plan.folder / "system",
+        system=system,
+        text="raw text" if is_raw else "text that is prepared like the parallel text",
+        raw=" --raw" if is_raw else "",
         parts=ScoreTable(["part", "gain", "result"], rows).to_markdown(),
         times=ScoreTable(["step", "seconds"], times).to_markdown(),
         licences="; ".join(stated) or "none found",

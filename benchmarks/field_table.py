@@ -1,0 +1,243 @@
+"""Compares what `phrasescore improve` makes with its baseline, and with published translations.
+
+The rules are in docs/results/field-protocol.md. All texts are scored twice: raw and cased, as users
+read them; and as lower-cased tokens. The result file has the statistics of each translation, from
+which the table and the intervals are computed, but no text.
+
+    python -m benchmarks.field_table field.json --pair FOLDER en hau --improved IMPROVED \
+        --published m2m100_en_hau_news.txt ...
+    python -m benchmarks.field_table field.json
+
+The first form adds rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED is the
+folder of `improve`); without --pair, all rows are shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moses_integration.text.preparation import Preprocessor, TextSettings, read_text
+from phrasescore.runs.identity import sha256_of
+from phrasescore.runs.json_files import write_json
+from phrasescore.runs.processes import phrasescore_command
+from tuning.experiment.results import TextStatistics
+from tuning.metrics.metric_scores import columns_of, metric_scores
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring
+from tuning.metrics.score_tables import points, shown_p
+from tuning.metrics.significance import Bootstrap, bootstrap, resampled_scores
+from tuning.metrics.text_scores import NamedLines, ReferenceTexts
+
+BASELINE, IMPROVED = "baseline", "improved"
+VARIANTS = ("raw", "tokens")
+BLEU = partial(metric_scores, "bleu")
+Statistics = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Row:
+    """A translation of a test set, scored in one way.
+
+    Args:
+        pair: The languages, such as ``en-hau``.
+        name: `BASELINE`, `IMPROVED`, or the name of a published file.
+        variant: One of `VARIANTS`.
+        chrf: The chrF of the text, from 0 to 1.
+        bleu: The BLEU statistics of its sentences.
+        digest: The SHA-256 of the translation.
+    """
+
+    pair: str
+    name: str
+    variant: str
+    chrf: float
+    bleu: TextStatistics
+    digest: str
+
+
+@dataclass(frozen=True)
+class Results:
+    """The content of a result file.
+
+    Args:
+        rows: All rows.
+        references: The numbers of words of the reference sentences, by pair and variant.
+        records: The records of ``improve``, without paths, by pair.
+    """
+
+    rows: tuple[Row, ...] = ()
+    references: dict[str, str] = field(default_factory=dict)
+    records: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Results:
+        """Read a result file; one that does not exist has no rows."""
+        if not path.exists():
+            return cls()
+        content = json.loads(path.read_text("utf-8"))
+        rows = []
+        for row in content["rows"]:
+            texts = row["bleu"] | {"matches": tuple(row["bleu"]["matches"])}
+            rows.append(Row(**row | {"bleu": TextStatistics(**texts)}))
+        return cls(tuple(rows), content["references"], content["records"])
+
+    def row(self, pair: str, name: str, variant: str) -> Row:
+        """Return a row."""
+        return next(
+            row for row in self.rows if (row.pair, row.name, row.variant) == (pair, name, variant)
+        )
+
+    def statistics(self, row: Row) -> Statistics:
+        """Return the statistics of a row, shape (1, sentences, 9)."""
+        return row.bleu.matrix(self.references[f"{row.pair} {row.variant}"])[None]
+
+    @property
+    def pairs(self) -> list[str]:
+        """The language pairs that have an improved system."""
+        return sorted({row.pair for row in self.rows if row.name == IMPROVED})
+
+
+def compared(results: Results, pair: str, first: str, second: str, variant: str) -> Bootstrap:
+    """Return the uncertainty of a difference of two rows of a pair, second minus first."""
+    rows = [results.row(pair, name, variant) for name in (first, second)]
+    one, other = map(results.statistics, rows)
+    return bootstrap(one, other, BLEU, TRIALS, TEST_SEED)
+
+
+def pooled(results: Results, variant: str) -> tuple[float, float, float, float]:
+    """Return the mean gain of the improved systems over all pairs, its interval, and p.
+
+    Sentences are drawn within each pair; the pairs are fixed. p is two-sided: twice the share of
+    drawn means on the other side of 0.
+    """
+    gains, drawn = [], []
+    for number, pair in enumerate(results.pairs):
+        rows = [results.row(pair, name, variant) for name in (BASELINE, IMPROVED)]
+        texts = [results.statistics(row) for row in rows]
+        sentences = texts[0].shape[1]
+        rng = np.random.default_rng(TEST_SEED + number)
+        draws = [rng.integers(sentences, size=(100, sentences)) for _ in range(TRIALS // 100)]
+        moved = [
+            resampled_scores(texts[1], each, BLEU) - resampled_scores(texts[0], each, BLEU)
+            for each in draws
+        ]
+        drawn.append(np.concatenate(moved)[:, 0])
+        scores = [float(BLEU(text.sum(1))[0]) for text in texts]
+        gains.append(scores[1] - scores[0])
+    means = np.mean(drawn, 0)
+    low, high = np.quantile(means, [0.025, 0.975])
+    tail = min((means <= 0).mean(), (means >= 0).mean())
+    return float(np.mean(gains)), float(low), float(high), float(min(1.0, 2 * tail))
+
+
+def table(results: Results, pair: str) -> Iterator[str]:
+    """Yield the Markdown table of a pair, the best raw BLEU last."""
+    yield "| system | BLEU | chrF | BLEU of tokens | improved less this, raw | tokens |"
+    yield "|---" * 6 + "|"
+    rows = [row for row in results.rows if (row.pair, row.variant) == (pair, "raw")]
+    for row in sorted(rows, key=lambda row: row.bleu.bleu):
+        tokens = results.row(pair, row.name, "tokens")
+        cells = [row.name, points(row.bleu.bleu), points(row.chrf), points(tokens.bleu.bleu)]
+        for variant in VARIANTS:
+            if row.name == IMPROVED:
+                cells.append("–")
+                continue
+            found = compared(results, pair, row.name, IMPROVED, variant)
+            better = results.row(pair, IMPROVED, variant).bleu.bleu
+            moved = better - results.row(pair, row.name, variant).bleu.bleu
+            shown = [points(each, sign=True) for each in (moved, found.low, found.high)]
+            cells.append("{} ({} to {})".format(*shown))
+        yield f"| {' | '.join(cells)} |"
+
+
+def summary(results: Results) -> Iterator[str]:
+    """Yield a table for each pair, and the mean gain over all pairs."""
+    for pair in results.pairs:
+        yield from ["", f"{pair}: {results.records[pair]['verdict']}", "", *table(results, pair)]
+    for variant in VARIANTS:
+        gain, low, high, p = pooled(results, variant)
+        gains = [points(each, sign=True) for each in (gain, low, high)]
+        yield "{}: {} ({} to {}), p {}".format(variant, *gains, shown_p(p))
+
+
+def _composed(path: Path) -> list[str]:
+    """Return the lines of a text in NFC."""
+    return [unicodedata.normalize("NFC", line) for line in read_text(path)]
+
+
+def add(
+    results: Results, folder: Path, languages: Sequence[str], texts: Mapping[str, Path]
+) -> Results:
+    """Return the results with translations of a pair's test set, by name."""
+    pair, target = "-".join(languages), languages[1]
+    rows = [row for row in results.rows if row.pair != pair or row.name not in texts]
+    references = dict(results.references)
+    tokens = Preprocessor(TextSettings(target, lowercase=True, tokenizer="unicode", form="NFC"))
+    for variant in VARIANTS:
+        scoring = TextScoring(("bleu", "chrf"), "13a" if variant == "raw" else "none")
+        prepared = partial(map, str if variant == "raw" else tokens)
+        reference = [*prepared(_composed(folder / f"test.{target}.gz"))]
+        scorer = ReferenceTexts([NamedLines("reference", reference)], scoring)
+        for name, path in texts.items():
+            found = scorer.score(NamedLines(name, [*prepared(_composed(path))])).statistics
+            statistics = found[:, columns_of("bleu")]
+            chrf = metric_scores("chrf", found[:, columns_of("chrf")].sum(0))
+            words = TextStatistics.from_rows(statistics.astype(np.int32))
+            rows.append(Row(pair, name, variant, float(chrf), words, sha256_of(path)))
+            references[f"{pair} {variant}"] = " ".join(map(str, statistics[:, -1]))
+    return replace(results, rows=tuple(rows), references=references)
+
+
+def translated(improved: Path, folder: Path, language: str) -> dict[str, Path]:
+    """Translate a test set with both systems of an improvement; return the files by name."""
+    found = {}
+    for name, system in ((BASELINE, BASELINE), (IMPROVED, "system")):
+        found[name] = improved / f"test.{name}.txt"
+        source = folder / f"test.{language}.gz"
+        words = ["decode", improved / system, "--raw", "-i", source, "-o", found[name]]
+        subprocess.run(phrasescore_command([*map(str, words)]), check=True)
+    return found
+
+
+def recorded(improved: Path) -> dict[str, Any]:
+    """Return the record of an improvement, without the paths of its machine."""
+    record = json.loads((improved / "result.json").read_text("utf-8"))
+    settings = record.pop("provenance")["settings"]
+    return record | {"time": settings["time"]}
+
+
+def main() -> None:
+    """Add rows, or print the table."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("results", type=Path, help="the result file")
+    parser.add_argument("--pair", nargs=3, metavar=("FOLDER", "SOURCE", "TARGET"))
+    parser.add_argument("--improved", type=Path, help="the folder of improve")
+    parser.add_argument("--published", type=Path, nargs="*", default=[])
+    options = parser.parse_args()
+    results = Results.read(options.results)
+    if options.pair:
+        folder, *languages = options.pair
+        texts = {path.stem: path for path in options.published}
+        if options.improved:
+            texts |= translated(options.improved, Path(folder), languages[0])
+            record = recorded(options.improved)
+            records = results.records | {"-".join(languages): record}
+            results = replace(results, records=records)
+        results = add(results, Path(folder), languages, texts)
+        write_json(options.results, asdict(results))
+    else:
+        print("\n".join(summary(results)))
+
+
+if __name__ == "__main__":
+    main()
