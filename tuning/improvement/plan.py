@@ -5,6 +5,7 @@ All outputs are in one folder:
 * ``build/``: the system, if the command begins with parallel text, and ``dev.source`` and
   ``dev.target``, the dev set prepared like its text; otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
+* ``speed/``: a phrase model that was trained for seconds, to measure its speed;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
 * ``inis/``: the tuned baseline with new parts, before their tuning;
 * ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
@@ -29,7 +30,7 @@ from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import InputError
 from phrasescore.model.kinds import kind_named
 from phrasescore.table.phrase_table import SIDES
-from phrasescore.training.sizes import hidden_for
+from phrasescore.training.sizes import hidden_for, smallest
 from tuning.experiment.plan import PROGRAM, CommandStep, command_step
 from tuning.loop.weights import WEIGHTS
 
@@ -191,6 +192,17 @@ class ImprovePlan:
                 options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
         inputs = {PHRASE: [self.table], LANGUAGE: [target], SENTENCE: [source, target]}[part]
         return _step(f"train.{part.name}", "train", *options, *inputs, self.model(part))
+
+    def measure(self, seconds: float) -> CommandStep:
+        """Return the step that trains a small phrase model for some seconds, for its speed."""
+        words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
+        words += ["--max-time", f"{seconds:.0f}s", self.table, self.speed]
+        return _step("speed", *words)
+
+    @property
+    def speed(self) -> Path:
+        """The model of `measure`."""
+        return self.folder / "speed"
 
     def add(self, parts: Parts) -> Iterator[CommandStep]:
         """Yield the steps that add parts to the baseline: a column and a language model."""

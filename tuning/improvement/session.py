@@ -7,6 +7,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.plan import COMMANDS, CommandStep, script
 from tuning.experiment.runner import Runner, Say
-from tuning.improvement.plan import PARTS, ImprovePlan, Parts, part_of
+from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of
 from tuning.loop.tuning_settings import (
     ScoreBenefit,
     TuningRecord,
@@ -38,12 +39,15 @@ from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
 ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
-# A tuning may take this share of the time. A language model in the search doubles the time of a
-# decoding, and there are up to two tunings with new parts.
-_TUNING_SHARE, _SLOWER, _TUNINGS = 0.12, 2.0, 2
+# Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
+# English-Hausa, all parts together bring less than the rounds from the third to the seventh. A
+# language model in the search doubles the time of a decoding, and there are up to two tunings with
+# new parts, which begin with the weights of the tuned baseline.
+_BASELINE_SHARE, _TUNING_SHARE, _SLOWER, _TUNINGS = 0.25, 0.1, 2.0, 2
 _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
+_SECONDS_TO_MEASURE = 10.0
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 _LICENCES = "LICEN[CS]E*"
@@ -59,8 +63,9 @@ Translate {text} with the result, a folder that can be moved and copied:
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-A part is kept if its interval is above 0. `commands.sh` has the commands of all steps, and
-`models/NAME/provenance.json` the size and the training of a model.
+A part is kept if its interval is above 0. Models that made few passes learn more with a longer
+`--time`: the same command then trains them further. `commands.sh` has the commands of all steps,
+and `models/NAME/provenance.json` the size of a model.
 
 {times}
 Licences beside the texts: {licences}
@@ -121,19 +126,18 @@ class _Improvement:
         """Run all steps, and write the page and the record."""
         plan = self._plan
         self._do(plan.first_steps())
-        rounds = rounds_for(self._time, self._seconds["decode.untuned"] * _OPTIMISED)
+        once = self._seconds["decode.untuned"] * _OPTIMISED
+        rounds = rounds_for(self._time, _BASELINE_SHARE, once)
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
-        is_time = self._time is not None
-        self._do([plan.train(part, limits[part.name], is_time=is_time) for part in PARTS])
-        passes = {part.name: passes_made(plan.model(part)) for part in PARTS}
+        passes = self._train(limits)
         learnt = tuple(part for part in PARTS if passes[part.name] >= _LEAST_PASSES)
         benefits: dict[str, ScoreBenefit] = {}
         if learnt:
             self._do([*plan.add(learnt), plan.tune("all", rounds, learnt)])
             benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
         kept = helpful(benefits)
-        name = "all" if kept == learnt else "kept"
+        name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
             self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
         gain = None
@@ -187,7 +191,7 @@ class _Improvement:
         def divide() -> dict[str, Any]:
             spent = sum(self._seconds.values())
             once = _SLOWER * self._seconds["tune.baseline"] / (rounds + 1)
-            after = rounds_for(time, once)
+            after = rounds_for(time, _TUNING_SHARE, once)
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
             left = max(_LEAST_TRAINING * time, time - spent - rest)
@@ -199,15 +203,32 @@ class _Improvement:
         self._end = float(found["end"])
         return found, int(found["rounds"])
 
+    def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
+        """Train the models, and return the passes that each made over its examples."""
+        plan, parts, passes, share = self._plan, list(PARTS), dict[str, float](), 1.0
+        is_time = self._time is not None
+        if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
+            parts.remove(PHRASE)  # and the other models have its time
+            passes[PHRASE.name] = enough
+            share -= PHRASE.share
+        self._do([plan.train(part, limits[part.name] / share, is_time=is_time) for part in parts])
+        return passes | {part.name: _training(plan.model(part))["passes"] for part in parts}
+
+    def _phrase_passes(self, time: float) -> float:
+        """Measure how many passes a small phrase model makes in a time."""
+        self._do([self._plan.measure(min(_SECONDS_TO_MEASURE, math.ceil(time / 4)))])
+        found = _training(self._plan.speed)
+        return found["passes"] * time / found["seconds"]
+
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
 
 
-def rounds_for(time: float | None, once: float) -> int:
-    """Return the rounds of a tuning that takes its share of the time; ``once`` for each round."""
+def rounds_for(time: float | None, share: float, once: float) -> int:
+    """Return the rounds of a tuning that takes a share of the time; ``once`` for each round."""
     if time is None:
         return ROUNDS
-    return min(ROUNDS, max(_FEWEST_ROUNDS, int(_TUNING_SHARE * time / max(once, 1e-9)) - 1))
+    return min(ROUNDS, max(_FEWEST_ROUNDS, int(share * time / max(once, 1e-9)) - 1))
 
 
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
@@ -216,12 +237,6 @@ def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, Score
     # the benefit of several scores together has no weight
     new = (each for each in tuned.benefits if each.name not in old and each.weight is not None)
     return {part_of(each.name).name: each for each in new}
-
-
-def passes_made(model: Path) -> float:
-    """Return the passes over its examples that the training of a model made."""
-    training = read_object(model / PROVENANCE).get("training")
-    return float(training["passes"]) if isinstance(training, dict) else 0.0
 
 
 def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
@@ -253,13 +268,10 @@ def _interval(found: SystemDifference | ScoreBenefit) -> str:
 def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
-    for name in (part.name for part in PARTS):
-        found = "no estimate"
-        if name in record.benefits:
-            found = _interval(record.benefits[name])
-        elif record.passes[name] < _LEAST_PASSES:
-            found = f"not tried: the time was enough for {record.passes[name]:.2f} passes only"
-        rows.append([name, found, "kept" if name in record.kept else "left out"])
+    for name, passes in record.passes.items():
+        found = "not tried" if passes < _LEAST_PASSES else "no estimate"
+        found = _interval(record.benefits[name]) if name in record.benefits else found
+        rows.append([name, f"{passes:.2f}", found, "kept" if name in record.kept else "left out"])
     times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
     folders = dict.fromkeys(text.parent for text in (*plan.parallel, *plan.dev))
     files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
@@ -271,7 +283,7 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
         system=system,
         text="raw text" if is_raw else "text that is prepared like the parallel text",
         raw=" --raw" if is_raw else "",
-        parts=ScoreTable(["part", "gain", "result"], rows).to_markdown(),
+        parts=ScoreTable(["part", "passes over its text", "gain", "result"], rows).to_markdown(),
         times=ScoreTable(["step", "seconds"], times).to_markdown(),
         licences="; ".join(stated) or "none found",
     )
@@ -309,6 +321,14 @@ def check_texts(plan: ImprovePlan) -> None:
             f"and {own:.0%} on its source side",
             remedy="swap --source and --reference, or the two files of --parallel",
         )
+
+
+def _training(model: Path) -> Mapping[str, Any]:
+    """Return the record of a training: its passes, seconds and others."""
+    found = read_object(model / PROVENANCE)["training"]
+    if not isinstance(found, dict):
+        raise SettingsError("the record of the training is damaged", path=model / PROVENANCE)
+    return found
 
 
 def _read(path: Path, kind: type[Any]) -> Any:

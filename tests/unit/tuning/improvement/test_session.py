@@ -62,7 +62,7 @@ def test_the_baseline_stays_unless_the_system_is_better(
 
 def test_rounds_fit_into_the_time() -> None:
     """Tuning takes a share of the time, but at least two rounds; without a time all rounds."""
-    found = [rounds_for(time, 30.0) for time in (60.0, 1500.0, 7200.0, None)]
+    found = [rounds_for(time, 0.12, 30.0) for time in (60.0, 1500.0, 7200.0, None)]
     assert found == [2, 5, 8, 8]
 
 
@@ -74,13 +74,19 @@ def test_the_page(tmp_path: Path) -> None:
     record = ImproveRecord(
         verdict="+1.00 BLEU", kept=("language-model",), seconds={"build": 1234.5},
         benefits={"language-model": benefit("NeuralLM0", 0.002)},
+        passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
-    assert "| phrase-model | no estimate | left out |" in text
-    assert "| language-model | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
-    assert f"phrasescore decode {tmp_path}/better/system --raw" in text
+    assert "| phrase-model | 0.05 | not tried | left out |" in text
+    assert "| sentence-model | 2.00 | no estimate | left out |" in text
+    assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
+    assert f"phrasescore decode {tmp_path}/better/system <" in text
     assert "| build | 1,234 |" in text
+    assert "Translate text that is prepared like the parallel text with" in text
     assert f"{tmp_path}/LICENSE: CC0 1.0 Universal\n" in text
+    plan.folder.joinpath("system").mkdir(parents=True)
+    (plan.folder / "system" / "text.json").touch()
+    assert "/system --raw <" in page(record, plan)
 
 
 def test_texts_are_checked_first(tmp_path: Path) -> None:
