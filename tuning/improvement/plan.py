@@ -42,9 +42,9 @@ class Part:
     Args:
         name: Its name in files and on the page.
         kind: The kind of its model, as for ``train --kind``.
-        share: Its share of the time for training. On Multi30k, the sentence model brings most and
-            learns longest (docs/results-detail.md); the language model learns fastest, so a share that is
-            more than it needs there is enough for it where time is short.
+        share: Its share of the time for training. On Multi30k (docs/results-detail.md), the
+            sentence model brings most and learns longest; the language model learns fastest, so a
+            share that is more than it needs there is enough for it where time is short.
         passes: Its passes over its examples, as a share of the sentence model's. On Multi30k, 2, 8
             and 14 passes were enough.
     """
