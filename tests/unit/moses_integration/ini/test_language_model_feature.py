@@ -72,14 +72,6 @@ def test_several_models_and_names() -> None:
     assert third.ini.weights["NeuralLM0"] == (0.2,)
 
 
-def test_the_decoder_sees_one_stateful_tuned_value() -> None:
-    """The decoder sees one value after the other stateful features, as in n-best lists."""
-    layout = FeatureLayout.from_ini(added(parsed(), "a").ini)
-    assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
-    assert layout.slices["NeuralLM0"] == slice(2, 3)
-    assert layout.tuneable[2]
-
-
 @given(
     crlf=st.booleans(),
     end=st.sampled_from([b"", b"\n", b"\n\n# end"]),

@@ -76,13 +76,6 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
     assert bigrams.first_line == 13
 
 
-def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
-    """The vocabulary is sized by the words in a block, not by its capacity."""
-    with open_ngrams(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
-        list(model.blocks())
-        assert sum(array.size for array in model.words.arrays) < 50
-
-
 @pytest.mark.parametrize(
     "variant",
     [

@@ -231,14 +231,3 @@ def test_a_frozen_weight_does_not_move() -> None:
     assert share < 1
     assert moved[0] == 0.5
     assert 0.05 < moved[1] < 0.5
-
-
-def test_other_weights_are_decoded_again(tmp_path: Path) -> None:
-    """The list of an average is kept only as long as the average stays the same."""
-    bench = Bench(tmp_path)
-    ledger = Ledger(tmp_path / "run" / "steps")
-    for weights, calls in ([0.5, 0.25, 0.25], 1), ([0.5, 0.25, 0.25], 1), ([0.5, 0.3, 0.2], 2):
-        result = Tuning(bench.task, None, ledger).decode_once(np.array(weights), "a test")
-        assert len(bench.decoder.calls) == calls
-        assert result.weights["TM"] == tuple(weights[1:])
-        assert MosesIni.read(tmp_path / "run" / "moses.ini").weights["TM"] == tuple(weights[1:])

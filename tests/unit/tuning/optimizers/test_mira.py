@@ -66,18 +66,6 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
         assert state.updates[0] == count
 
 
-def test_a_step_is_as_small_as_it_may_be() -> None:
-    """A step is just long enough to close the gap, and at most C."""
-    rows = [((1.0, 0.0), of_quality(9)), ((0.0, 1.0), of_quality(1))]
-    pool = pool_of([rows])
-    sums = np.array([row[1] for row in rows]) + 1.0
-    gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
-    for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
-        state = MiraState.from_start(pool, np.zeros(2))
-        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
-        assert state.weights == pytest.approx([step, -step])
-
-
 def test_hope_and_fear_meet() -> None:
     """If a feature is the quality itself, its weight rises and the best candidates are chosen."""
     rng = np.random.default_rng(1)
