@@ -12,7 +12,30 @@ from hypothesis import strategies as st
 from phrasescore.table import byte_scanning as scanning
 from phrasescore.words.word_table import as_array
 
+SEPARATORS = {
+    scanning.SPACE_ONLY: b" ",
+    scanning.SPACES_AND_TABS: b" \t",
+    scanning.BLANKS: b" \t\r",
+}
+TEXTS = st.lists(st.sampled_from([b" ", b"\t", b"\r", b"\n", b"|", b"a", b"\xff", b"|||"])).map(
+    b"".join
+)
 NUMBER = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+@given(TEXTS, st.sampled_from(list(SEPARATORS)))
+def test_tokens(text: bytes, separators: int) -> None:
+    """Tokens and trimming agree with Python's split and strip."""
+    data, at, found = as_array(text), 0, []
+    while (at := scanning.token_begin(data, at, len(text), separators)) < len(text):
+        stop = scanning.token_end(data, at, len(text), separators)
+        found.append(text[at:stop])
+        at = stop
+    blanks = SEPARATORS[separators]
+    assert found == [token for token in re.split(b"[" + blanks + b"]", text) if token]
+    begin, end = scanning.trim(data, 0, len(text), separators)
+    assert text[begin:end] == text.strip(blanks)
+    assert text[: scanning.trimmed_end(data, 0, len(text), separators)] == text.rstrip(blanks)
 
 
 @given(
