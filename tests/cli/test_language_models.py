@@ -100,8 +100,6 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
         (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but got 3 names"),
         (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but got 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
-        (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
-        (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
         (["--self-normalise", "more"], 2, "'more' is not a valid number"),
         (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but got 3 names"),

@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from moses_integration.ini.edits import (
     IniChange,
     next_name,
-    refuse_in_moses,
     with_language_model,
     without_feature,
 )
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError, SettingsError
 
 INI = b"""\
@@ -45,16 +43,6 @@ def added(ini: MosesIni, path: str, name: str | None = None, **options: str) -> 
 def parsed(data: bytes = INI) -> MosesIni:
     """Parse an ini with these bytes."""
     return MosesIni.parse(data, "moses.ini")
-
-
-def test_its_lines_stand_last_in_their_sections() -> None:
-    """One line is added to [feature] and one to [weight]; all other bytes are unchanged."""
-    change = added(parsed(), "/models/lm7")
-    expected = INI.replace(
-        b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
-    ).replace(b"# tuned\n", b"# tuned\nNeuralLM0= 0.2\n")
-    assert change.ini.to_bytes() == expected
-    assert change.summary == "NeuralLM0: path=/models/lm7, with the weight 0.2"
 
 
 def test_several_models_and_names() -> None:
@@ -150,16 +138,3 @@ def test_names_and_paths_that_cannot_be() -> None:
     with pytest.raises(IniError, match="values have no blanks"):
         added(parsed(), "a b")
     assert next_name(["NeuralLM1"]) == "NeuralLM0"
-
-
-def test_real_moses_is_another_matter() -> None:
-    """Real Moses has no such class, so it is not run on the file, and the listing says so."""
-    refuse_in_moses(parsed())
-    ini = added(parsed(), "a").ini
-    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
-        refuse_in_moses(ini)
-    said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]
-    assert said == [
-        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Remove "
-        "NeuralLM0 with phrasescore ini remove-feature."
-    ]

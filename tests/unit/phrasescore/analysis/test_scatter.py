@@ -16,7 +16,6 @@ from phrasescore.analysis.scatter import (
     Scores,
     described,
     draw_pairs,
-    draw_scatter,
     scatter_record,
     score_drawn,
 )
@@ -81,15 +80,3 @@ def test_no_correlation_of_a_constant(tmp_path: Path) -> None:
     found = record_of(tmp_path, np.array([[0.0, 0, 0], [-3, -2, -1]]))
     assert found.pearson is found.spearman is None
     assert "undefined" in described(found)
-
-
-def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
-    """The picture has one image and a scale, is small, and contains nearly all points."""
-    ln_p = -rng.exponential([[2.0], [8.0]], (2, 50_000))
-    drawn = pairs_of(tmp_path, 50_000)
-    draw_scatter(tmp_path / "a.svg", drawn, ln_p, Scores(3, 5))
-    text = (tmp_path / "a.svg").read_text("utf-8")
-    assert text.count("<image ") == 2
-    assert len(text) < 200_000
-    outside = int(text.split(" of them outside")[0].rsplit(", ", 1)[1])
-    assert 0 < outside <= 0.01 * 50_000

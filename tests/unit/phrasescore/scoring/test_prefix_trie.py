@@ -1,4 +1,4 @@
-"""Sorted pairs, groups, and tries."""
+"""Groups of rows that are padded together."""
 
 from __future__ import annotations
 
@@ -8,25 +8,9 @@ from hypothesis import strategies as st
 
 from phrasescore.scoring.prefix_trie import (
     cut_by_area,
-    cut_in_groups,
 )
-from phrasescore.words.token_sequences import from_lists
 
 PHRASES = st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=30)
-
-
-@given(PHRASES, st.integers(1, 9))
-def test_groups_are_whole_and_small(sources: list[list[int]], most: int) -> None:
-    """Groups are contiguous and small, and split only sources that are larger than a group."""
-    sources.sort()
-    groups = cut_in_groups(np.arange(len(sources)), from_lists(sources), most)
-    assert np.concatenate(groups).tolist() == list(range(len(sources)))
-    for group in groups:
-        assert 0 < len(group) <= most
-        start = int(group[0])
-        if start and sources[start] == sources[start - 1]:
-            first = sources.index(sources[start])
-            assert sources.count(sources[start]) > most or start - first >= most
 
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9), st.integers(1, 60))

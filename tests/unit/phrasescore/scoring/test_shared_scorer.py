@@ -153,17 +153,6 @@ def test_cores_change_no_bit(
     assert len(set(found)) == 1
 
 
-@pytest.mark.parametrize("unit", ["gated", "tanh"])
-def test_many_sources_with_the_empty_target(unit: UnitName, rng: np.random.Generator) -> None:
-    """Roots without children between others are handled."""
-    model = model_of(unit=unit)
-    sources = [[1 + i // 900, 1 + i // 30 % 30, 1 + i % 30] for i in range(1200)]
-    targets: list[list[int]] = [[5] if i % 400 == 0 else [] for i in range(1200)]
-    found = SharedScorer(model, "cpu", "fp32").score(from_lists(sources), from_lists(targets))
-    expected = UnsharedScorer(model, "cpu").score(from_lists(sources), from_lists(targets))
-    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
-
-
 def test_a_group_that_does_not_fit_is_halved(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:

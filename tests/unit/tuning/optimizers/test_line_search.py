@@ -166,9 +166,3 @@ def test_rule_bounds() -> None:
     assert rule(pool, 0.0, 0.0) == (0.0, pytest.approx(0.2))
     best_first = one_feature((0, 0, 9), (1, -2, 2))
     assert rule(best_first, 0.0, 9.0) == (0.0, pytest.approx(0.9))  # no tie at the bound
-
-
-def test_sentences_without_candidates_are_passed_over() -> None:
-    """Sentences without candidates are skipped."""
-    rows = [((0.0, 0.0), of_quality(2)), ((1.0, -2.0), of_quality(8))]
-    assert rule(pool_of([[], rows, []])) == (pytest.approx(2.2), pytest.approx(0.8))
