@@ -22,20 +22,6 @@ def table_of(folder: Path, *scores: str) -> Path:
     return path
 
 
-def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
-    """As float32, 3.71e-44 and below are floored by ln, but 3.8e-44 is not."""
-    path = table_of(
-        tmp_path, "0.5 0", "1 3.71e-44", "1e-46  0.25", "0.000e-3 3.8e-44", "1\t2.718", "1 0.0\r"
-    )
-    survey = survey_scores(path)
-    assert (survey.lines, survey.scores) == (6, 2)
-    assert (survey.zeros.tolist(), survey.floored.tolist()) == ([1, 2], [2, 3])
-    assert survey.warnings() == (
-        "score 1 is floored at -100 by Moses in 2 of 6 lines (33.3%), 1 of them zero",
-        "score 2 is floored at -100 by Moses in 3 of 6 lines (50.0%), 2 of them zero",
-    )
-
-
 @pytest.mark.parametrize(
     ("scores", "line", "problem"),
     [

@@ -10,8 +10,6 @@ from phrasescore.scoring.prefix_trie import (
     cut_by_area,
 )
 
-PHRASES = st.lists(st.lists(st.integers(1, 3), max_size=4), min_size=1, max_size=30)
-
 
 @given(st.lists(st.integers(0, 30), max_size=40), st.integers(1, 9), st.integers(1, 60))
 def test_groups_are_small_when_they_are_padded(lengths: list[int], most: int, area: int) -> None:
