@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -111,27 +112,17 @@ def test_equal_names(ini: MosesIni) -> None:
         Decoder(ini, own_features=[weighted(1.0, 1.0), weighted(1.0, 1.0)])
 
 
-def test_values_that_are_no_numbers(ini: MosesIni) -> None:
-    """A function that returns texts is refused."""
-    feature = WeightedFeature("Texts0", lambda source, candidates: candidates, (1.0,))  # type: ignore[arg-type, return-value]
-    decoder = Decoder(ini, own_features=[feature])
-    with pytest.raises(SettingsError, match="Texts0 gives no array of numbers"):
-        list(decoder.decode(decoder.load([(b"s0",)])))
-
-
-def test_wrong_shapes(ini: MosesIni) -> None:
-    """Values that do not fit the weights are refused."""
-    decoder = Decoder(ini, own_features=[weighted(1.0)])
-    with pytest.raises(SettingsError, match=r"values of shape \(\d+, 2\), expected \(\d+, 1\)"):
-        list(decoder.decode(decoder.load([(b"s0",)])))
-
-
-def test_values_that_are_not_finite(ini: MosesIni) -> None:
-    """NaN would have no place in the order of the candidates, and no list can hold it."""
-
-    def scores(source: Sequence[bytes], candidates: Sequence[object]) -> NDArray[np.float64]:
-        return np.full((len(candidates), 1), np.nan)
-
-    decoder = Decoder(ini, own_features=[WeightedFeature("Broken0", scores, (1.0,))])
-    with pytest.raises(SettingsError, match="Broken0 gives a value that is not a finite number"):
+@pytest.mark.parametrize(
+    ("scores", "message"),
+    [
+        (lambda source, candidates: candidates, "X gives no array of numbers"),
+        (lengths, r"values of shape \(\d+, 2\), expected \(\d+, 1\)"),
+        # NaN would have no place in the order of the candidates, and no list can hold it
+        (lambda source, candidates: np.full((len(candidates), 1), np.nan), "is not a finite num"),
+    ],
+)
+def test_wrong_values(ini: MosesIni, scores: Any, message: str) -> None:
+    """Texts, values that do not fit the weights, and values that are no numbers are refused."""
+    decoder = Decoder(ini, own_features=[WeightedFeature("X", scores, (1.0,))])
+    with pytest.raises(SettingsError, match=message):
         list(decoder.decode(decoder.load([(b"s0",)])))

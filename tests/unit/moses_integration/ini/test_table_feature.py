@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.edits import IniChange, find_table_feature, with_table
+from moses_integration.ini.feature_weights import table_weights
 from moses_integration.ini.model_files import named_paths, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
@@ -87,6 +88,13 @@ def test_what_is_ambiguous_is_refused(data: bytes, feature: str | None, problem:
     """Ambiguous inis are refused with a remedy."""
     with pytest.raises((IniError, SettingsError), match=problem):
         find_table_feature(MosesIni.parse(data), feature)
+
+
+def test_weights_that_pruning_reads_must_be_there() -> None:
+    """Other than in an ini that is edited, missing weights are no 1."""
+    ini = MosesIni.parse(TWO_TABLES.replace(b"B= 3\n", b""))
+    with pytest.raises(IniError, match=r"moses.ini:3: no weight for B, which has 1 component"):
+        table_weights(ini, find_table_feature(ini, "B"), given=True)
 
 
 def test_a_table_with_fewer_scores_is_refused() -> None:

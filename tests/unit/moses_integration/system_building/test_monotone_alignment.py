@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from moses_integration.system_building import word_aligners
@@ -44,32 +43,6 @@ def test_it_learns_which_characters_correspond(tmp_path: Path) -> None:
     assert found[0] == [(0, 0), (1, 1), (2, 2)]
     # c is linked to one of its two letters, and the other links are correct
     assert [link for link in found[5] if link[0]] == [(1, 2), (2, 3)]
-
-
-def test_expected_counts_are_those_of_all_paths(tmp_path: Path) -> None:
-    """Forward-backward counts equal those over all sequences of operations."""
-    source, target = texts(tmp_path, [("ab", "xyx")])
-    rng = np.random.default_rng(1)
-    prob = rng.uniform(0.1, 1.0, (len(source.words), len(target.words)))
-    prob /= prob.sum()
-    arrays = source.ids, source.starts, target.ids, target.starts
-    found = word_aligners._expected_counts(arrays, prob, np.empty((2, 3, 4)))
-    s, t = source.sentence(0), target.sentence(0)
-    expected, total = np.zeros_like(prob), 0.0
-    for length in range(3, 6):
-        for steps in itertools.product(((1, 1), (1, 0), (0, 1)), repeat=length):
-            if tuple(map(sum, zip(*steps, strict=True))) != (2, 3):
-                continue
-            i = j = 0
-            operations = []
-            for down, right in steps:
-                operations.append((s[i] if down else 0, t[j] if right else 0))
-                i, j = i + down, j + right
-            weight = np.prod([prob[operation] for operation in operations])
-            total += weight
-            for operation in operations:
-                expected[operation] += weight
-    np.testing.assert_allclose(found, expected / total, rtol=1e-12)
 
 
 def test_words_are_too_many(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

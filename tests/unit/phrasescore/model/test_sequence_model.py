@@ -15,6 +15,7 @@ from phrasescore.model.model_settings import (
     FeedForwardPhraseSettings,
     ModelSettings,
     RnnEncdecSettings,
+    RnnLmSettings,
     RnnSearchSettings,
 )
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
@@ -33,7 +34,11 @@ SENTENCES: list[ModelSettings] = [
     for formulation in ("code", "paper")
 ]
 FEED_FORWARD = FeedForwardPhraseSettings(**SIZES, phrase_length=3)
-ALL_SETTINGS: list[ModelSettings] = [*ENCODER_DECODERS, FEED_FORWARD, *SENTENCES]
+LANGUAGE = [
+    RnnLmSettings(target_vocabulary=8, hidden=6, embedding=4, maxout=5, rank=3, unit=unit)
+    for unit in ("gated", "tanh", "lstm")
+]
+ALL_SETTINGS: list[ModelSettings] = [*ENCODER_DECODERS, FEED_FORWARD, *SENTENCES, *LANGUAGE]
 
 
 def name_of(settings: ModelSettings) -> str:

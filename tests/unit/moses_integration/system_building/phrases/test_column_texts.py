@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrase_scoring import distinct_rows, link_texts, number_texts
+from moses_integration.system_building.phrase_scoring import number_texts
 from phrasescore.table.line_assembly import ColumnTexts
 
 
@@ -65,24 +65,3 @@ def test_ratios() -> None:
 def test_examples(value: float, text: str) -> None:
     """Each form of number is printed correctly."""
     assert printed([value]) == [text]
-
-
-@pytest.mark.parametrize("greatest", [3, 1 << 62])
-def test_distinct_rows(rng: np.random.Generator, greatest: int) -> None:
-    """Each distinct row is returned once, for small and large numbers."""
-    columns = [rng.integers(0, 3, 200) * (greatest // 3) for _ in range(3)]
-    kept, rows = distinct_rows(*columns)
-    assert [part[rows].tolist() for part in kept] == [part.tolist() for part in columns]
-    distinct = list(zip(*(part.tolist() for part in kept), strict=True))
-    assert len(set(distinct)) == len(distinct) <= 27
-
-
-@pytest.mark.parametrize("longest", [3, 9])
-def test_links(longest: int) -> None:
-    """Links are printed in the order of target words, also if bits take two machine words."""
-    links = [[(0, 0), (2, 1)], [], [(longest - 1, longest - 1)], [(0, 0), (2, 1)]]
-    masks = [sum(1 << t * longest + s for s, t in row) for row in links]
-    words = [[mask & (1 << 64) - 1, mask >> 64][: 1 + (longest > 8)] for mask in masks]
-    column = link_texts(np.array(words, np.uint64), longest, b"|")
-    assert len(column.begins) == 3
-    assert spelt(column) == [b"".join(b"%d-%d " % link for link in row) + b"|" for row in links]
