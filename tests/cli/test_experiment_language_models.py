@@ -36,6 +36,9 @@ name = "Baseline"
 [[systems]]
 name = "CSLM"
 language_models = ["cslm"]
+[[systems]]
+name = "Reranked"
+rerank = ["cslm"]
 """
 
 
@@ -70,3 +73,18 @@ def test_each_seed_asks_its_own_model(
     assert weights[0] != weights[1]
     ini = (tmp_path / "results/systems/cslm/seed2/moses.ini").read_text("utf-8")
     assert f"FeedForwardLM name=NeuralLM0 path={models}/seed2\n" in ini
+
+
+@pytest.mark.moses
+def test_lists_of_real_moses(
+    phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
+) -> None:
+    """Real Moses cannot decode with the model, so its row is not run; lists can be rescored."""
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
+    assert done.returncode == 0, done.stderr.decode()
+    said = done.stdout.decode()
+    assert "CSLM: not run; real Moses cannot use a neural language model while it decodes;" in said
+    record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
+    kept = json.loads((tmp_path / "results" / "results.json").read_text("utf-8"))["rows"]
+    assert all("NeuralLM0" in run["weights"] for run in kept["Reranked"]["runs"])
+    assert [system["seeds"] for system in record["systems"]] == [[1, 2], [], [1, 2]]

@@ -1,8 +1,12 @@
-"""Scoring texts: single pairs, order, interruptions, texts without a line to score."""
+"""Scoring texts: single pairs, order, interruptions, faulty lines."""
 
 from __future__ import annotations
 
 import math
+import os
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +15,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
+from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.model.model_settings import Direction
 from phrasescore.model.sequence_model import Batch
@@ -21,11 +26,14 @@ from phrasescore.scoring.text_scoring import (
     ModelCounts,
     TextCounts,
     TextSettings,
+    described,
     perplexity,
+    score_lines,
     score_texts,
 )
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences
+from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model
 
 FRENCH, ENGLISH = [b"la", b"maison", b"chien", b"un"], [b"the", b"house", b"dog", b"a"]
@@ -66,14 +74,17 @@ def pairs(tmp_path: Path) -> Path:
     return path
 
 
-class Interrupting(SharedScorer):
-    """A scorer that raises Ctrl-C at its fourth call."""
+class Scorer(SharedScorer):
+    """A scorer that counts calls, and at one of them kills its process or raises Ctrl-C."""
 
     calls = 0
+    killed_at = interrupted_at = 0
 
     def score_words(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         self.calls += 1
-        if self.calls == 4:
+        if self.calls == self.killed_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self.calls == self.interrupted_at:
             raise KeyboardInterrupt
         return super().score_words(sources, targets)
 
@@ -130,6 +141,49 @@ def test_each_pair_alone(
     assert counts.unknown == column.split().count(b"new") > 0
 
 
+def test_one_text_is_predicted_from_no_words(loaded: LoadedModel, tmp_path: Path) -> None:
+    """With one column, the model reads an empty source, and further columns are copied."""
+    (tmp_path / "text").write_bytes(b"the dog\tx\n\na\n")
+    (block,) = Texts((tmp_path / "text",), columns=1, bytes_per_block=1 << 24).blocks()
+    model = ScoringModel("model", loaded, SharedScorer(loaded.model, "cpu"))
+    before = TextCounts(models=(ModelCounts(),))
+    text, counts = score_lines([model], TextSettings(), block, before)
+    lines = text.split(b"\n")[:-1]
+    assert [line.rpartition(b"\t")[0] for line in lines] == [b"the dog\tx", b"", b"a"]
+    for line, target in zip(lines, (b"the dog", b"", b"a"), strict=True):
+        expected = sum(one_alone(loaded, b"", target))
+        assert float(line.rpartition(b"\t")[2]) == pytest.approx(expected, abs=1e-5)
+    assert counts.models[0].tokens == 6
+
+
+def test_skipped_lines(loaded: LoadedModel, tmp_path: Path) -> None:
+    """A faulty line gets empty columns, and does not change other lines."""
+    good, path = random_lines(30), tmp_path / "pairs"
+    path.write_bytes(b"".join(b"no tab\n\t the\n" + line + b"\n" for line in good))
+    with pytest.raises(CorpusError, match="pairs:1: no tab"):
+        score(path, tmp_path / "out", loaded)
+    assert [name.name for name in tmp_path.iterdir()] == ["pairs"]
+    report = score(Texts((path,), skips=True, lines_per_block=20), tmp_path / "out", loaded)
+    assert (report.counts.lines, report.counts.skipped) == (90, 60)
+    assert "60 lines could not be scored" in described(report)
+    lines = (tmp_path / "out").read_bytes().split(b"\n")
+    assert set(lines[0:-1:3]) == {b"no tab\t\t"} and set(lines[1:-1:3]) == {b"\t the\t\t"}
+    path.write_bytes(b"".join(line + b"\n" for line in good))
+    alone = score(path, tmp_path / "alone", loaded)
+    for left, right in zip(
+        lines[2:-1:3], (tmp_path / "alone").read_bytes().split(b"\n")[:-1], strict=True
+    ):
+        numbers = [
+            [float(value) for field in line.split(b"\t")[2:] for value in field.split()]
+            for line in (left, right)
+        ]
+        assert left.split(b"\t")[:2] == right.split(b"\t")[:2]
+        assert numbers[0] == pytest.approx(numbers[1], abs=1e-5)
+    (skipping,), (plain,) = report.counts.models, alone.counts.models
+    assert skipping.ln_p == pytest.approx(plain.ln_p, abs=1e-4)
+    assert skipping.tokens == plain.tokens
+
+
 def test_only_skipped_lines_and_none(loaded: LoadedModel, tmp_path: Path) -> None:
     """Without lines to score there is no perplexity, and no error."""
     (tmp_path / "t").write_bytes(b"no tab\n" * 3)
@@ -144,9 +198,41 @@ def test_only_skipped_lines_and_none(loaded: LoadedModel, tmp_path: Path) -> Non
     assert (tmp_path / "out").read_bytes() == b""
 
 
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_kill_9_and_go_on(
+    name: str,
+    folders: dict[Direction, Path],
+    pairs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """After SIGKILL, the run continues after the last complete block, and writes equal bytes."""
+    model = folders["source-target"]
+    killed = subprocess.run(
+        [sys.executable, "-m", __name__, str(model), str(pairs), str(tmp_path / name), "5"],
+        cwd=PROJECT,
+        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / name).exists()
+    loaded = load_model(model)
+    scorer = Scorer(loaded.model, "cpu")
+    report = score(pairs, tmp_path / name, loaded, scorer)
+    # blocks of 2, 8, 20, 20 ... lines; the fourth may have been written partly
+    assert (report.resumed, scorer.calls) in {(50, 5), (30, 6)}
+    assert f"continuing after line {report.resumed}, where" in capsys.readouterr().err
+    whole = score(pairs, tmp_path / f"whole-{name}", loaded)
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert report.counts == whole.counts
+
+
 def interrupt(pairs: Path, output: Path, loaded: LoadedModel) -> None:
+    scorer = Scorer(loaded.model, "cpu")
+    scorer.interrupted_at = 4
     with pytest.raises(KeyboardInterrupt):
-        score(pairs, output, loaded, Interrupting(loaded.model, "cpu"))
+        score(pairs, output, loaded, scorer)
     assert output.with_name(f".{output.name}.part").exists()
 
 
@@ -172,3 +258,12 @@ def test_another_run_starts_anew(
     else:
         assert report.resumed == 0
         assert "is discarded" in said
+
+
+if __name__ == "__main__":
+    # MODEL PAIRS OUTPUT KILLED-AT-CALL
+    folder, texts, output, call = sys.argv[1:]
+    model = load_model(folder)
+    killing = Scorer(model.model, "cpu")
+    killing.killed_at = int(call)
+    score(Path(texts), output, model, killing)

@@ -80,6 +80,15 @@ def test_weights_get_better_and_the_best_round_is_the_result(tmp_path: Path) -> 
     assert result.weights["TM"] == tuple(bench.decoder.calls[result.best.number - 1]["TM"])
 
 
+def test_only_the_weights_change_in_the_ini(tmp_path: Path) -> None:
+    """Comments, order and features are unchanged; untuned features keep their weights."""
+    Bench(tmp_path).run(tmp_path / "run")
+    tuned = (tmp_path / "run" / "moses.ini").read_bytes().split(b"\n")
+    before = toy_decoder.INI.split(b"\n")
+    different = [old for old, new in zip(before, tuned, strict=True) if old != new]
+    assert different == [b"WordPenalty0= 0.5", b"TM= 0.5 0.5"]
+
+
 def test_the_last_weights_are_decoded_too(tmp_path: Path) -> None:
     """After R optimisations there are R + 1 decoded rounds, so that all weights have a score."""
     bench = Bench(tmp_path, rounds=1)
@@ -128,6 +137,15 @@ def test_it_ends_when_a_round_finds_nothing_new(tmp_path: Path) -> None:
     """If the first list has all candidates, the second round is the last."""
     result = Bench(tmp_path, nbest_size=60).run(tmp_path / "run")
     assert (result.why, len(result.rounds)) == ("no new candidates", 2)
+
+
+def test_the_curve_tells_every_round(tmp_path: Path) -> None:
+    """result.json has every round, with scores, weights by name and the optimisation's result."""
+    result = Bench(tmp_path, rounds=2).run(tmp_path / "run")
+    curve = json.loads((tmp_path / "run" / "result.json").read_text())["curve"]
+    assert [line["number"] for line in curve] == [decoded.number for decoded in result.rounds]
+    assert curve[0]["optimized"]["score"] >= curve[0]["optimized"]["start_score"]
+    assert set(curve[0]["weights"]) == {"WordPenalty0", "TM_0", "TM_1"}
 
 
 @pytest.mark.parametrize("seed", range(1, 6))
@@ -192,9 +210,35 @@ def _problem(free: list[bool]) -> Problem:
     return Problem(pool.arrays, Objective(), start, np.array(free), ("a", "b"))
 
 
+def test_the_trust_region_counts_the_influence_of_weights() -> None:
+    """A weight counts as much as its feature varies, whatever the scale of all weights."""
+    problem = _problem([True, True])
+    for factor in (1.0, 7.0):
+        moved, share = within_trust(problem, factor * np.array([0.5, -0.05]), 0.2)
+        assert share == pytest.approx(0.2 / np.sqrt(2))
+        direction = moved * (1, 10) / np.linalg.norm(moved * (1, 10))
+        start = np.array([1, 1]) / np.sqrt(2)
+        assert 0.15 < np.linalg.norm(direction - start) <= 0.2
+    near = np.array([0.5, 0.06])
+    moved, share = within_trust(problem, near, 0.2)
+    assert share == 1
+    np.testing.assert_allclose(moved, near / near.sum(), rtol=1e-6)
+
+
 def test_a_frozen_weight_does_not_move() -> None:
     """With a frozen weight, weights are not scaled."""
     moved, share = within_trust(_problem([False, True]), np.array([0.5, 0.5]), 0.2)
     assert share < 1
     assert moved[0] == 0.5
     assert 0.05 < moved[1] < 0.5
+
+
+def test_other_weights_are_decoded_again(tmp_path: Path) -> None:
+    """The list of an average is kept only as long as the average stays the same."""
+    bench = Bench(tmp_path)
+    ledger = Ledger(tmp_path / "run" / "steps")
+    for weights, calls in ([0.5, 0.25, 0.25], 1), ([0.5, 0.25, 0.25], 1), ([0.5, 0.3, 0.2], 2):
+        result = Tuning(bench.task, None, ledger).decode_once(np.array(weights), "a test")
+        assert len(bench.decoder.calls) == calls
+        assert result.weights["TM"] == tuple(weights[1:])
+        assert MosesIni.read(tmp_path / "run" / "moses.ini").weights["TM"] == tuple(weights[1:])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 from moses_integration.system_building.word_alignment import grow_diag_final_and
 from tests.support import plain_symmetrization
@@ -17,6 +18,27 @@ def joined(
     joint = grow_diag_final_and(forward, backward, lengths[0], lengths[1])
     flat = list(zip(joint.sources.tolist(), joint.targets.tolist(), strict=True))
     return [flat[a:b] for a, b in zip(joint.offsets, joint.offsets[1:], strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("forward", "backward", "expected"),
+    [
+        # both directions agree, and no other point is near
+        ({(0, 0), (1, 1)}, {(0, 0), (1, 1)}, [(0, 0), (1, 1)]),
+        # a neighbour is added only if it covers a new word
+        ({(0, 0), (0, 1)}, {(0, 0), (1, 0)}, [(0, 0), (0, 1), (1, 0)]),
+        ({(0, 0), (1, 1), (1, 0)}, {(0, 0), (1, 1)}, [(0, 0), (1, 1)]),
+        # growing continues from added points, also diagonally
+        ({(0, 0), (1, 1), (2, 2)}, {(0, 0)}, [(0, 0), (1, 1), (2, 2)]),
+        # far from all points: added only if both words are free, the forward direction first
+        ({(0, 0), (3, 2)}, {(0, 0), (3, 3)}, [(0, 0), (3, 2)]),
+        ({(0, 0), (0, 3)}, {(0, 0)}, [(0, 0)]),
+        (set(), set(), []),
+    ],
+)
+def test_rules(forward: Points, backward: Points, expected: list[tuple[int, int]]) -> None:
+    """The steps are: intersection, growing, links between two free words."""
+    assert joined([(forward, backward)], [(4, 4)]) == [expected]
 
 
 def test_random_alignments(rng: np.random.Generator) -> None:
