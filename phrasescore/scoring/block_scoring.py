@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -120,14 +120,6 @@ class BlockScorer:
     ) -> None:
         self._models, self._settings, self._processor = models, settings, processor
         self._computing = threading.Lock()
-
-    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[TableBlock]:
-        """Return the blocks unchanged; `ClusterScorer.ahead` returns scored blocks."""
-        return blocks
-
-    def note(self) -> str:
-        """Return the note for the progress bar; this scorer has none."""
-        return ""
 
     def score(self, block: TableBlock) -> Scored:
         """Score one block.

@@ -139,7 +139,7 @@ def _absolute(folders: Sequence[str]) -> tuple[str, ...]:
 
 
 class ClusterScorer:
-    """Scores blocks on workers, several at a time; has the same methods as `BlockScorer`.
+    """Scores blocks on workers, several at a time.
 
     Args:
         cluster: The workers.
@@ -167,13 +167,9 @@ class ClusterScorer:
         )
         self._processors: dict[str, str] = {}  # kind -> the first worker that has it
 
-    def ahead(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
+    def scored(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
         """Read blocks, let workers score them, and yield the scored blocks in their order."""
         return map(self._unpacked, in_order(blocks, self._start, self._max_blocks))
-
-    def score(self, block: Scored) -> Scored:
-        """Return the block unchanged, because a worker has scored it already."""
-        return block
 
     def note(self) -> str:
         """Return the number of workers, as a note for the progress bar."""

@@ -12,6 +12,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,19 +79,19 @@ class Rescoring:
             "lines_per_block": lines_per_block,
         }
 
-        def score(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
-            text, counts = scorer.score(block)
+        def read(_: ScoringCounts, done: int) -> Iterator[Any]:
+            blocks = self.begun or _read_table(table, lines_per_block, done)
+            return blocks if isinstance(scorer, BlockScorer) else scorer.scored(blocks)
+
+        def work(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
+            # workers have scored a block before it is read here
+            text, counts = scorer.score(block) if isinstance(scorer, BlockScorer) else block
             return text, before + counts
 
-        return BlockStream(
-            [table],
-            asked,
-            lambda _, done: scorer.ahead(self.begun or _read_table(table, lines_per_block, done)),
-            score,
-            ScoringCounts(),
-            check=lambda: read_blocks(table, lines_per_block),
-            note=scorer.note,
-        ).write(self.output)
+        check = partial(read_blocks, table, lines_per_block)
+        note = str if isinstance(scorer, BlockScorer) else scorer.note
+        stream = BlockStream([table], asked, read, work, ScoringCounts(), check, note=note)
+        return stream.write(self.output)
 
     def figures(self, done: StreamReport[ScoringCounts]) -> JsonObject:
         """Return the figures of a run, as JSON values."""

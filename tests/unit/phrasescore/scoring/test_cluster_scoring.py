@@ -48,7 +48,7 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     def score(wanted: ReadyModels, *lines: bytes, folder: Path = folder) -> None:
         settings = ScoringSettings(factor=1)
         scorer = ClusterScorer(cluster, [str(folder)], wanted, settings)
-        list(scorer.ahead(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
+        list(scorer.scored(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
 
     score(described, b"a|x ||| b|y ||| 1")
     with pytest.raises(PhraseTableError, match="factor") as caught:
@@ -84,7 +84,7 @@ def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
     blocks, fake = [block_of(1, b"a ||| b ||| 1")] * 5, _TwoKinds()
     scorer = ClusterScorer(fake, [], ReadyModels((), 0, NUMERICS), ScoringSettings())  # type: ignore[arg-type]
     counts = ScoringCounts()
-    for _, of_block in scorer.ahead(iter(blocks)):
+    for _, of_block in scorer.scored(iter(blocks)):
         counts += of_block
     assert scorer.note() == "2 workers"
     assert (counts.lines, counts.processors) == (5, ("one", "two"))
