@@ -92,7 +92,6 @@ class LazyGroup(click.Group):
         """Import and return one subcommand, or ``None`` for an unknown name."""
         if cmd_name not in COMMANDS:
             return None
-        progress.serves_a_command = True
         # only for a command: a program that imports the packages handles their log messages itself
         if logging.lastResort is not None:
             logging.getLogger("moses_integration").addHandler(logging.lastResort)

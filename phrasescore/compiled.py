@@ -146,7 +146,7 @@ class _Watch(event.Listener):
             seconds: The time of compiling or waiting so far.
             other: The number of the process that this one waits for.
         """
-        if progress.serves_a_command and not self._said and seconds > _PATIENCE:
+        if progress.serves_a_command() and not self._said and seconds > _PATIENCE:
             self._said = True
             how = _NOT_KEPT if compile_cache.chosen_folder is None else _KEPT
             number = other.decode("ascii", "replace")

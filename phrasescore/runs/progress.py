@@ -12,9 +12,6 @@ from typing import TextIO
 
 from phrasescore.errors import terminal_text
 
-# Whether a command is running; a command shows progress to its user. In a program that imports
-# these packages, the value is false, because a library must not print.
-serves_a_command = False
 _SECONDS_BETWEEN_LOG_LINES = 30.0
 
 
@@ -37,6 +34,14 @@ def escape_standard_streams() -> None:
     """Make standard output and standard error escape unprintable characters."""
     for name in ("stdout", "stderr"):
         setattr(sys, name, EscapingStream(getattr(sys, name)))
+
+
+def serves_a_command() -> bool:
+    """Tell whether a command is running, and not a program that imports these packages.
+
+    A command shows progress to its user, but a library must not print.
+    """
+    return isinstance(sys.stderr, EscapingStream)
 
 
 def _cursor_stream() -> TextIO:
@@ -79,7 +84,7 @@ class Progress:
     ) -> None:
         self._bar: tqdm[None] | None = None
         self._moves = False
-        if not serves_a_command:
+        if not serves_a_command():
             return
         from tqdm import tqdm  # late, because every command imports this module
 

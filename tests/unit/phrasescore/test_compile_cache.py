@@ -125,7 +125,7 @@ def test_only_a_process_that_compiles_waits(program: Path) -> None:
         code = """
             import numpy as np, threading, phrasescore.module as m
             from phrasescore.runs import progress
-            progress.serves_a_command = True
+            progress.escape_standard_streams()
             threading.Timer(20, __import__("os")._exit, [0]).start()
             m.total(np.arange(4.0))
         """

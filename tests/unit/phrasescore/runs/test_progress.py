@@ -13,7 +13,7 @@ from phrasescore.runs.progress import Progress
 @pytest.fixture(autouse=True)
 def _command(monkeypatch: pytest.MonkeyPatch) -> None:
     """Show progress like commands do; used as a library, the packages print nothing."""
-    monkeypatch.setattr(progress, "serves_a_command", True)
+    monkeypatch.setattr(progress, "serves_a_command", lambda: True)
 
 
 class Clock:
