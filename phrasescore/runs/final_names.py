@@ -288,24 +288,6 @@ def whole_name(part: str) -> str | None:
     return found[1] if found is not None else None
 
 
-def whole_names(folder: Path) -> dict[Path, str]:
-    """Return all paths in a folder with their relative names, to find files of other programs.
-
-    A part is listed with the name of its output. The names of links, pipes and devices are marked,
-    because this program writes none.
-    """
-    names = {}
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place) / name for name in (*folders, *files)):
-            whole = path.with_name(whole_name(path.name) or path.name)
-            mode = path.lstat().st_mode
-            oddity = ""
-            if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-                oddity = " (a link)" if stat.S_ISLNK(mode) else " (a pipe or a device)"
-            names[path] = whole.relative_to(folder).as_posix() + oddity
-    return names
-
-
 def remove_parts(path: Path) -> None:
     """Remove the parts and scratch folders that killed writers of an output have left."""
     with contextlib.suppress(OSError):

@@ -1,40 +1,37 @@
 """Trains and applies normalisers: folders with a character system and remembered words.
 
-Training runs these commands of this program, and shows each command as a user would type it in the
-folder:
+The steps of a training in the folder:
 
-    build         a system whose words are characters, from the training words
-    preprocess    the dev words, as characters
-    tune          the system's weights, for the share of correctly normalised words
-    decode        the dev words, to see whether remembering known words helps
+    build      a system whose words are characters, from the training words
+    attention  with ``neural``, an attention model of whole words, from the same words
+    tune       the system's weights, for the share of correctly normalised words; with ``neural``
+               also the weights with which the model chooses among the best forms of the system
+    choice     the combination with the best result on the dev words: with or without the model,
+               and with or without remembering the forms of known words
 
-With ``neural``, training continues with an attention model of whole words, which chooses among the
-best forms of the system:
-
-    train         the model, from the same words
-    decode, nbest the best forms of the words to tune on, and the model's scores of all best forms
-    optimize      the weights of the system and of the model together
-
-The combination with the best result on the dev words becomes the normaliser. All paths in the
-folder are relative to the folder, so it can be moved.
+The paths that are read later start at the folder, so it can be moved.
 """
 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import os
-import shlex
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from functools import partial
 from pathlib import Path
 
+from moses_integration.decoder.decoder import Decoder
 from moses_integration.ini.model_files import with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest.format import read_nbest_lists
+from moses_integration.system_building.build import build_system
+from moses_integration.system_building.build_settings import (
+    CHARACTER_DEFAULTS,
+    BuildInputs,
+    BuildSettings,
+    SystemFolder,
+)
 from moses_integration.text.preparation import Postprocessor, Preprocessor, read_settings
-from phrasescore.cli import cli
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, refuse_pipe
@@ -42,20 +39,25 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.ledger import FunctionStep, Step, check_owner, run_steps
 from phrasescore.runs.processes import usable_cores
+from phrasescore.table.input_files import read_lines
+from phrasescore.training.settings import TrainingSettings
+from tuning.loop.outer_loop import tune
+from tuning.loop.tuning_settings import TuningSettings
+from tuning.metrics.metric_settings import Objective
 from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_right
 
 Say = Callable[[str], None]
-PROGRAM = "phrasescore"
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
-_MODEL, _WEIGHTS = "attention", "reranking.json"
+_MODEL = "attention"
 _STEPS = Path(".train")
 _TEXTS = [f"{name}.{side}" for name in ("train", "dev", "tune") for side in ("source", "target")]
+_TOKENS = "tune.source.tok", "tune.target.tok"
 # with more dev words, tuning is slower and the weights are hardly better
 _WORDS_TO_TUNE_ON = 2000
 # the number of forms that the attention model chooses among
 _CANDIDATES = 20
 # a small model, because words are few and short
-_MODEL_SIZE = "--hidden 128 --embedding 64 --rank 64"
+_HIDDEN, _EMBEDDING, _RANK = 128, 64, 64
 # within these limits, the number of epochs lets the model read about ``_WORDS_TO_SEE`` words
 _WORDS_TO_SEE, _FEWEST_PASSES, _MOST_PASSES = 400_000, 20, 400
 # the values of ``Choice.remembered`` to try; the simplest comes first
@@ -117,7 +119,7 @@ def train(
         lowercase: Whether to lower-case all text.
         neural: Whether to train an attention model, too.
         threads: The number of threads; ``None`` for all cores.
-        say: Prints each command as it runs, and notes.
+        say: Prints each step, and notes.
 
     Raises:
         PhrasescoreError: An input cannot be used, or the folder holds another normaliser.
@@ -139,12 +141,11 @@ def train(
         refuse_pipe(text)
     check_owner(folder, _STEPS.name)
     folder.mkdir(parents=True, exist_ok=True)
-    say(f"cd {shlex.quote(str(folder))}")
     with only_regular_files(folder), _inside(folder):
-        cores = "--threads", str(threads or usable_cores())
+        cores = threads or usable_cores()
         work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
-        for _ in run_steps(work.steps(), _STEPS, update=True):
-            pass
+        for done in run_steps(work.steps(), _STEPS, update=True):
+            say(f"{done.name}: {'done before' if done.resumed else f'{done.seconds:.1f} s'}")
         return _read_choice()
 
 
@@ -158,108 +159,104 @@ class _Training:
         texts: Texts for further language models.
         lowercase: Whether all text is lower-cased.
         neural: Whether to train an attention model, too.
-        threads: The options that set the number of threads of a command.
-        say: Prints each command as it runs.
+        threads: The number of threads, which changes no result.
+        say: Prints a line for the user.
     """
 
     training: Words
     dev: Words
-    texts: Sequence[Path]
+    texts: tuple[Path, ...]
     lowercase: bool
     neural: bool
-    threads: tuple[str, ...]
+    threads: int
     say: Say
 
     def steps(self) -> list[FunctionStep]:
         """Return the steps in order."""
-        texts = [word for text in self.texts for word in ("--language-model-text", str(text))]
-        settings = {"training": self.training.digest, "dev": self.dev.digest}
-        sides = [
-            self._command(
-                f"preprocess {name}.{side} --system {_SYSTEM} --side {side} -o {name}.{side}.tok",
-                (f"{name}.{side}", _SYSTEM),
-            )
-            for name, side in (("tune", "source"), ("tune", "target"), ("dev", "source"))
-        ]
-        found = _nbest("dev", neural=self.neural)
+        words = {"training": self.training.digest, "dev": self.dev.digest}
+        system, texts, tokens = Path(_SYSTEM), tuple(map(Path, _TEXTS)), tuple(map(Path, _TOKENS))
+        tuned, epochs = Path(_INI).parent, self._epochs
+        attention: tuple[FunctionStep, ...] = ()
+        if self.neural:
+            sides, made = (system, *tokens), (Path(_MODEL),)
+            train = partial(self._train_attention, epochs)
+            attention = (Step("attention", train, {"epochs": epochs}, sides, made),)
+        models = tuple(path for step in attention for path in step.outputs)
+        choice = {"lowercase": self.lowercase, "neural": self.neural}
         return [
-            Step("words", self._write_words, settings, (), tuple(map(Path, _TEXTS))),
-            self._command(
-                "build train.source train.target --characters",
-                ("train.source", "train.target", *map(str, self.texts)),
-                *texts, output=_SYSTEM,
-            ),
-            *sides,
-            self._command(
-                f"tune {_SYSTEM}/moses.ini --source tune.source.tok --reference tune.target.tok "
-                "--objective accuracy -o tuned",
-                ("tune.source.tok", "tune.target.tok", _SYSTEM),
-            ),
-            self._decoding("dev"),
-            *(self._attention() if self.neural else ()),
-            Step("choice", self._choose, {"lowercase": self.lowercase},
-                 (*map(Path, found), *map(Path, _TEXTS)), (Path(_RECORD), Path(_MEMORY))),
+            Step("words", self._write_words, words, (), texts),
+            Step("build", self._build, {}, (*texts[:2], *self.texts), (system,)),
+            Step("tokens", self._write_tokens, {}, (*texts[-2:], system), tokens),
+            *attention,
+            Step("tune", self._tune, {}, (*tokens, system, *models), (tuned,)),
+            Step("choice", self._choose, choice, (system, tuned, *texts),
+                 (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
 
-    def _attention(self) -> list[FunctionStep]:
-        """Return the steps of the attention model."""
+    @property
+    def _epochs(self) -> int:
         passes = _WORDS_TO_SEE // len(self.training.words)
-        epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
-        texts = f"{_SYSTEM}/corpus.source.gz {_SYSTEM}/corpus.target.gz"
-        dev = "tune.source.tok", "tune.target.tok"
-        training = self._command(
-            f"train {texts} --kind search {_MODEL_SIZE} --max-epochs {epochs} "
-            f"--held-out-text {dev[0]} --held-out-text {dev[1]}",
-            (_SYSTEM, *dev), output=_MODEL,
-        )  # fmt: skip
-        scoring = [
-            self._command(
-                f"nbest {name}.nbest --model {_MODEL} --source {name}.source.tok "
-                f"-o {name}.scored.nbest",
-                (f"{name}.nbest", _MODEL, f"{name}.source.tok"),
-            )
-            for name in ("tune", "dev")
-        ]  # fmt: skip
-        optimizing = self._command(
-            f"optimize --nbest tune.scored.nbest --reference {dev[1]} --objective accuracy "
-            f"--start tuned/weights.json -o {_WEIGHTS}",
-            ("tune.scored.nbest", dev[1], "tuned"),
-        )  # fmt: skip
-        return [training, self._decoding("tune"), *scoring, optimizing]
+        return min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
 
-    def _decoding(self, name: str) -> FunctionStep:
-        """Return the step that writes the best forms of words."""
-        return self._command(
-            f"decode {_INI} -i {name}.source.tok -o {os.devnull} --nbest-size {_CANDIDATES} "
-            f"--distinct --nbest {name}.nbest",
-            (f"{name}.source.tok", _SYSTEM, "tuned"),
-        )  # fmt: skip
+    def _build(self) -> Mapping[str, object]:
+        """Build a system whose words are characters."""
+        inputs = BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
+        settings = BuildSettings(
+            characters=True,
+            reordering=False,
+            threads=self.threads,
+            max_phrase_length=CHARACTER_DEFAULTS["max_phrase_length"],
+            lm_order=CHARACTER_DEFAULTS["lm_order"],
+        )
+        folder = SystemFolder(Path(_SYSTEM), 1 + len(self.texts))
+        for outcome in build_system(inputs, folder, settings, update=True):
+            for kind in ("warning", "note"):
+                for text in outcome.counts.get(f"{kind}s", []):
+                    self.say(f"{kind}: {text}")
+        return {}
 
-    def _command(
-        self, text: str, inputs: Sequence[str], *more: str, output: str = ""
-    ) -> FunctionStep:
-        """Return a step that runs a command of this program.
+    def _write_tokens(self) -> Mapping[str, object]:
+        """Write the words to tune on, and their forms, as the system reads and writes them."""
+        settings = read_settings(_SYSTEM)
+        sides = settings.source, settings.target
+        for text, side, path in zip(_TEXTS[-2:], sides, _TOKENS, strict=True):
+            tokens = Preprocessor(side)
+            lines = (tokens(line.decode()) + "\n" for line in read_lines(text))
+            write_atomically(path, "".join(lines).encode())
+        return {}
 
-        Args:
-            text: The command, to be split at spaces; without ``output``, its last word is the file
-                or folder that the command writes.
-            inputs: The files and folders that the command reads.
-            more: Further options, whose values may contain spaces.
-            output: The folder that the command writes, given as an argument.
-        """
-        words = [*text.split(), *([output] if output else ()), *more]
-        written = Path(output or text.split()[-1])
+    def _train_attention(self, epochs: int) -> Mapping[str, object]:
+        """Train the attention model."""
+        from phrasescore.training.session import train_model  # late, because it imports torch
 
-        # the number of threads changes no result, so it is not part of the step's identity
-        whole = words if words[0] == "preprocess" else [*words, *self.threads]
+        settings = TrainingSettings(
+            kind="search",
+            inputs=(Path(_SYSTEM, "corpus.source.gz"), Path(_SYSTEM, "corpus.target.gz")),
+            model=Path(_MODEL),
+            max_epochs=epochs,
+            hidden=_HIDDEN,
+            embedding=_EMBEDDING,
+            rank=_RANK,
+            held_out_text=tuple(map(Path, _TOKENS)),
+            threads=self.threads,
+        )
+        train_model(settings)
+        return {}
 
-        def run() -> Mapping[str, object]:
-            self.say(shlex.join([PROGRAM, *whole]))
-            run_command(whole)
-            return {}
-
-        name = f"{words[0]}-{written.name}"
-        return Step(name, run, {"command": words}, tuple(map(Path, inputs)), (written,))
+    def _tune(self) -> Mapping[str, object]:
+        """Find the weights of the system, and those with which the attention model chooses."""
+        source, reference = _TOKENS
+        settings = TuningSettings(
+            ini=f"{_SYSTEM}/moses.ini",
+            source=source,
+            references=(reference,),
+            objective=Objective.from_shares({"accuracy": 1.0}),
+            rescore=(_MODEL,) if self.neural else (),
+            rescore_size=_CANDIDATES,
+            threads=self.threads,
+        )
+        tune(settings, Path(_INI).parent, self.say)
+        return {}
 
     def _write_words(self) -> Mapping[str, object]:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
@@ -278,8 +275,8 @@ class _Training:
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
         for neural in (False, True) if self.neural else (False,):
-            *_, nbest = _nbest("dev", neural=neural)
-            found = [forms[0] for forms in _read_forms(nbest, neural=neural)]
+            forms_of_word = decoded(self.dev.words, Path(), neural=neural, threads=self.threads)
+            found = [next(iter(forms), "") for forms in forms_of_word]
             for times in _TIMES:
                 forms = [
                     memory.form(word, times) or form
@@ -297,31 +294,38 @@ class _Training:
             system_right=right[False, None],
             right=right[best],
         )
-        write_json(_RECORD, dataclasses.asdict(choice))
+        write_json(_RECORD, asdict(choice))
         return {}
 
 
-def _nbest(name: str, *, neural: bool) -> list[str]:
-    """Return the files that forms are read from; the last one is the n-best list."""
-    return [_WEIGHTS, f"{name}.scored.nbest"] if neural else [f"{name}.nbest"]
+def decoded(
+    words: Sequence[str], folder: Path, *, neural: bool, size: int = 1, threads: int
+) -> list[list[str]]:
+    """Return up to ``size`` forms that a normaliser's system finds for each word, best first.
 
+    Args:
+        words: The words.
+        folder: The folder of the normaliser.
+        neural: Whether the attention model chooses among the forms.
+        size: The maximum number of forms of a word.
+        threads: The number of words to search at once.
 
-def _read_forms(nbest: str | Path, folder: Path = Path(), *, neural: bool) -> Iterator[list[str]]:
-    """Yield the forms of each word, best first: in list order, or with ``neural`` reranked."""
-    form = Postprocessor(read_settings(folder / _SYSTEM).target)
-    weights = read_object(folder / _WEIGHTS)["weights"] if neural else {}
-    for _, entries in read_nbest_lists(nbest):
-        if neural:
-            entries.sort(
-                key=lambda entry: (
-                    -sum(
-                        weight * value
-                        for name, values in entry.features.items()
-                        for weight, value in zip(weights[name], values, strict=True)
-                    )
-                )
-            )
-        yield [form(entry.words.decode()) for entry in entries]
+    Raises:
+        PhrasescoreError: The system in the folder cannot be used.
+    """
+    if not words:
+        return []
+    # only the folder of the tuned system has the file that lets the model choose
+    base = (folder / _INI).parent if neural else folder
+    system = f"../{_SYSTEM}" if neural else _SYSTEM
+    # all files of the system are in its folder, wherever that was at the time of training
+    ini = with_absolute_paths(
+        MosesIni.read(folder / _INI), lambda path: f"{system}/{Path(path).name}"
+    )
+    decoder, settings = Decoder(replace(ini, base=str(base))), read_settings(folder / _SYSTEM)
+    tokens, form = Preprocessor(settings.source), Postprocessor(settings.target)
+    found = decoder.translate([tokens(word) for word in words], nbest=size, threads=threads)
+    return [[form(each.text) for each in forms] for forms in found]
 
 
 class Normaliser:
@@ -356,50 +360,12 @@ class Normaliser:
             form = self.memory.form(word, self.choice.remembered)
             found[word] = [] if form is None else [form]
         unknown = [word for word, forms in found.items() if len(forms) < size]
-        for word, forms in zip(unknown, self._decoded(unknown, size), strict=True):
+        with only_regular_files(self._folder):
+            neural, threads = self.choice.attention, self._threads
+            made = decoded(unknown, self._folder, neural=neural, size=size, threads=threads)
+        for word, forms in zip(unknown, made, strict=True):
             found[word] = list(dict.fromkeys([*found[word], *forms]))[:size]
         return found
-
-    def _decoded(self, words: Sequence[str], size: int) -> Iterator[list[str]]:
-        """Decode words with the system, and yield the forms of each word."""
-        if not words:
-            return
-        with tempfile.TemporaryDirectory() as scratch, only_regular_files(scratch):
-            # the current folder stays, because it may be read for other things than this ini; the
-            # ini cannot express the path of every folder, but that of a link
-            base = Path(scratch, "base")
-            base.symlink_to(self._folder)
-            # all files of the system are in its folder, wherever that was at the time of training
-            ini = with_absolute_paths(
-                MosesIni.read(base / _INI), lambda path: str(base / _SYSTEM / Path(path).name)
-            )
-            write_atomically(Path(scratch, "moses.ini"), ini.to_bytes())
-            tokens = Preprocessor(read_settings(base / _SYSTEM).source)
-            source, nbest, scored = (str(Path(scratch, name)) for name in ("w", "nbest", "scored"))
-            write_atomically(source, "".join(f"{tokens(word)}\n" for word in words).encode())
-            cores = ["--threads", str(self._threads)]
-            neural = self.choice.attention
-            run_command(
-                ["decode", str(Path(scratch, "moses.ini")), "-i", source, "-o", os.devnull,
-                 "--nbest", nbest, "--distinct",
-                 "--nbest-size", str(max(size, _CANDIDATES) if neural else size), *cores]
-            )  # fmt: skip
-            if neural:
-                run_command(
-                    ["nbest", nbest, "--model", str(base / _MODEL), "--source", source,
-                     "-o", scored, *cores]
-                )  # fmt: skip
-            yield from _read_forms(scored if neural else nbest, base, neural=neural)
-
-
-def run_command(words: Sequence[str]) -> None:
-    """Run a command of this program in this process.
-
-    Raises:
-        PhrasescoreError: The command failed.
-    """
-    with cli.make_context(PROGRAM, list(words)) as context:
-        cli.invoke(context)
 
 
 def _read_choice(folder: Path = Path()) -> Choice:
