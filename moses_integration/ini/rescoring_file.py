@@ -233,8 +233,8 @@ def carry_rescoring(system: str | Path, folder: Path) -> Rescoring | None:
     rescoring = Rescoring.read(system)
     if rescoring is None:
         return None
-    found = zip(rescoring.names, rescoring.folders(Path(system)), strict=False)
-    placed = tuple(place_model(path, name, folder) for name, path in found)
+    found = zip(rescoring.models, rescoring.folders(Path(system)), strict=True)
+    placed = tuple(place_model(path, model.name, folder) for model, path in found)
     rescoring = dataclasses.replace(rescoring, models=placed)
     rescoring.write(folder)
     return rescoring

@@ -62,7 +62,8 @@ class Scores:
         if settings.rescore:
             models = _named(settings, ini)
         elif before is not None:
-            models = dict(zip(before.names, before.folders(Path(ini.base)), strict=False))
+            found = zip(before.models, before.folders(Path(ini.base)), strict=True)
+            models = {model.name: path for model, path in found}
             before.commands(settings.scorers, Path(ini.base), "--rescore-scorer")
         names = [*models, *settings.scorers]
         if not names:
@@ -118,9 +119,9 @@ class SecondStep:
         Raises:
             PhrasescoreError: A model or program cannot be used; finished steps stay.
         """
-        scores, folder = self.scores, self.ledger.folder.parent
+        scores = self.scores
         tuned = self._optimized(self._scored(self._listed()))
-        placed = (place_model(path, name, folder) for name, path in scores.models.items())
+        placed = (place_model(path, name, self._folder) for name, path in scores.models.items())
         rescoring = Rescoring(
             candidates=scores.candidates,
             weights=tuned.weights,
@@ -136,8 +137,13 @@ class SecondStep:
             self.say(f"note: {benefit_in_words(benefit, objective)}")
         return tuned, rescoring
 
+    @property
+    def _folder(self) -> Path:
+        """The work folder, which becomes the tuned system."""
+        return self.ledger.folder.parent
+
     def _file(self, name: str) -> Path:
-        return self.ledger.folder.parent / "rescoring" / name
+        return self._folder / "rescoring" / name
 
     def _listed(self) -> Path:
         """Return the list of the best round, or decode the dev set once more for another list."""
@@ -160,7 +166,7 @@ class SecondStep:
     def _scored(self, nbest: Path) -> Path:
         """Add the scores to a list; return the new list."""
         scores, output = self.scores, self._file("scored.gz")
-        filtered = MosesIni.read(self.ledger.folder.parent / "filtered" / INI_NAME)
+        filtered = MosesIni.read(self._folder / "filtered" / INI_NAME)
         tables = text_tables(filtered) if scores.need_phrases else []
 
         def score() -> dict[str, Any]:
@@ -184,12 +190,13 @@ class SecondStep:
 
     def _optimized(self, scored: Path) -> TunedChoice:
         """Return the second weights, and what they bring."""
-        ini, scores = self.ledger.folder.parent / INI_NAME, self.scores
+        ini, scores = self._folder / INI_NAME, self.scores
         asked = {name: getattr(self.settings, name) for name in _OPTIMIZATION}
         task = ListOptimization(lists=(str(scored),), start=str(ini), **asked)
 
         def optimize() -> dict[str, Any]:
             report = optimize_lists(task, scores.start)
+            # `run` tells the benefits, also of a step that an earlier call has done
             told = [benefit_in_words(each, str(task.objective)) for each in report.benefits]
             for note in (note for note in report.notes if note not in told):
                 self.say(f"note: {note}")
