@@ -15,8 +15,10 @@ from phrasescore.errors import SettingsError
 from tuning.loop.tuning_settings import OPTIMIZERS, OptimizationSettings
 from tuning.metrics.metric_settings import (
     METRICS,
+    REFERENCE_LENGTHS,
     TOKENIZERS,
     USUAL_METRICS,
+    LengthName,
     MetricName,
     Objective,
     SentenceSelection,
@@ -114,6 +116,11 @@ class OptimizationOptions(Options):
         "share; repeat the option for a mixture.  [default: bleu=1]",
         "--objective",
         many=True,
+    )
+    reference_length: LengthName = option(
+        REFERENCE_LENGTHS,
+        "The reference length for BLEU with several references.",
+        default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
         "NAME",

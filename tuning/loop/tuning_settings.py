@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.results import Count, Number, Positive, Record, Seconds
-from tuning.metrics.metric_settings import Objective
+from tuning.metrics.metric_settings import LengthName, Objective
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -32,6 +32,7 @@ class OptimizationSettings:
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
         objective: The score to maximise.
+        reference_length: The rule that picks BLEU's reference length from several references.
         freeze: Names of features or components whose weights must not change.
         seed: The seed of everything random.
         threads: The number of threads; ``None`` for all cores.
@@ -41,6 +42,7 @@ class OptimizationSettings:
     optimizer: OptimizerName = "mert"
     restarts: int = 20
     objective: Objective = field(default_factory=Objective)
+    reference_length: LengthName = "closest"
     freeze: tuple[str, ...] = ()
     seed: int = 1
     threads: int | None = None
