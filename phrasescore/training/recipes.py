@@ -153,12 +153,14 @@ def batch_size_for(pairs: int) -> int:
     """Return a batch size that gives small tables enough updates and large tables full batches.
 
     The size is a quarter of the square root of the number of pairs, rounded to a power of two
-    between 32 and 512.
+    between 8 and 512. On English-Hausa (5,600 sentence pairs), an RNNsearch with batches of 8 was
+    better on unseen sentences after one minute than with 32 after two; a language model was better
+    with 16 than with 6 or 32.
 
-    >>> [batch_size_for(pairs) for pairs in (3_000, 80_000, 830_000, 10_000_000)]
-    [32, 64, 256, 512]
+    >>> [batch_size_for(pairs) for pairs in (500, 5_600, 80_000, 830_000, 10_000_000)]
+    [8, 16, 64, 256, 512]
     """
-    return min(512, max(32, 2 ** round(math.log2(max(1.0, math.sqrt(pairs) / 4)))))
+    return min(512, max(8, 2 ** round(math.log2(max(1.0, math.sqrt(pairs) / 4)))))
 
 
 def bound_gradient(values: Tensor, gradient: Tensor, norm: float, scale: float = 1.0) -> None:
