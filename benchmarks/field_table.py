@@ -6,10 +6,12 @@ which the table and the intervals are computed, but no text.
 
     python -m benchmarks.field_table field.json --pair FOLDER en hau --improved IMPROVED \
         --published m2m100_en_hau_news.txt ...
+    python -m benchmarks.field_table field.json --pair FOLDER en hau --tuned translation.hau
     python -m benchmarks.field_table field.json
 
-The first form adds rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED is the
-folder of `improve`); without --pair, all rows are shown.
+The first two forms add rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED is
+the folder of `improve`; translation.hau was made by `build`, `tune` and `decode --raw`); without
+--pair, all rows are shown.
 """
 
 from __future__ import annotations
@@ -38,7 +40,8 @@ from tuning.metrics.score_tables import points, shown_p
 from tuning.metrics.significance import Bootstrap, bootstrap, resampled_scores
 from tuning.metrics.text_scores import NamedLines, ReferenceTexts
 
-BASELINE, IMPROVED = "baseline", "improved"
+# TUNED: `build` and `tune` of README, without models
+BASELINE, IMPROVED, TUNED = "baseline", "improved", "build and tune"
 VARIANTS = ("raw", "tokens")
 BLEU = partial(metric_scores, "bleu")
 Statistics = NDArray[np.int64]
@@ -142,19 +145,20 @@ def pooled(results: Results, variant: str) -> tuple[float, float, float, float]:
 
 def table(results: Results, pair: str) -> Iterator[str]:
     """Yield the Markdown table of a pair, the best raw BLEU last."""
-    yield "| system | BLEU | chrF | BLEU of tokens | improved less this, raw | tokens |"
-    yield "|---" * 6 + "|"
     rows = [row for row in results.rows if (row.pair, row.variant) == (pair, "raw")]
+    ours = IMPROVED if pair in results.pairs else TUNED
+    yield f"| system | BLEU | chrF | BLEU of tokens | {ours} less this, raw | tokens |"
+    yield "|---" * 6 + "|"
     for row in sorted(rows, key=lambda row: row.bleu.bleu):
         tokens = results.row(pair, row.name, "tokens")
         cells = [row.name, points(row.bleu.bleu), points(row.chrf), points(tokens.bleu.bleu)]
         for variant in VARIANTS:
-            if row.name == IMPROVED:
+            if row.name == ours:
                 cells.append("–")
                 continue
-            found = compared(results, pair, row.name, IMPROVED, variant)
-            better = results.row(pair, IMPROVED, variant).bleu.bleu
-            moved = better - results.row(pair, row.name, variant).bleu.bleu
+            found = compared(results, pair, row.name, ours, variant)
+            other = results.row(pair, row.name, variant).bleu.bleu
+            moved = results.row(pair, ours, variant).bleu.bleu - other
             shown = [points(each, sign=True) for each in (moved, found.low, found.high)]
             cells.append("{} ({} to {})".format(*shown))
         yield f"| {' | '.join(cells)} |"
@@ -162,9 +166,10 @@ def table(results: Results, pair: str) -> Iterator[str]:
 
 def summary(results: Results) -> Iterator[str]:
     """Yield a table for each pair, and the mean gain over all pairs."""
-    for pair in results.pairs:
-        yield from ["", f"{pair}: {results.records[pair]['verdict']}", "", *table(results, pair)]
-    for variant in VARIANTS:
+    for pair in sorted({row.pair for row in results.rows}):
+        verdict = results.records[pair]["verdict"] if pair in results.records else ""
+        yield from ["", f"{pair} {verdict}", "", *table(results, pair)]
+    for variant in VARIANTS if results.pairs else ():
         gain, low, high, p = pooled(results, variant)
         gains = [points(each, sign=True) for each in (gain, low, high)]
         yield "{}: {} ({} to {}), p {}".format(variant, *gains, shown_p(p))
@@ -223,11 +228,14 @@ def main() -> None:
     parser.add_argument("--pair", nargs=3, metavar=("FOLDER", "SOURCE", "TARGET"))
     parser.add_argument("--improved", type=Path, help="the folder of improve")
     parser.add_argument("--published", type=Path, nargs="*", default=[])
+    parser.add_argument("--tuned", type=Path, help="a translation by `build` and `tune` alone")
     options = parser.parse_args()
     results = Results.read(options.results)
     if options.pair:
         folder, *languages = options.pair
         texts = {path.stem: path for path in options.published}
+        if options.tuned:
+            texts[TUNED] = options.tuned
         if options.improved:
             texts |= translated(options.improved, Path(folder), languages[0])
             record = recorded(options.improved)

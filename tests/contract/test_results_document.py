@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from benchmarks import bench_field
+from benchmarks import bench_field, field_table
 from benchmarks.spelling import table
 from tests.conftest import PROJECT
 from tuning.experiment.experiment_settings import read_experiment
@@ -161,3 +161,31 @@ def test_the_table_of_tuning_is_that_of_its_runs() -> None:
     runs = bench_field.read_runs(PROJECT / "docs" / "results" / "field-tuning.json")
     page = (PROJECT / "docs" / "tuning.md").read_text("utf-8")
     assert "\n".join(bench_field.table(runs)) in page
+
+
+def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
+    """The page has our scores and the best published ones, and the gain over the Transformer."""
+    results = field_table.Results.read(PROJECT / "docs" / "results" / "field.json")
+    page = (PROJECT / "docs" / "little-text.md").read_text("utf-8")
+
+    def best(pair: str, kind: str) -> field_table.Row:
+        rows = [row for row in results.rows if (row.pair, row.variant) == (pair, "raw")]
+        return max(
+            (row for row in rows if row.name.startswith(kind)), key=lambda row: row.bleu.bleu
+        )
+
+    def shown(row: field_table.Row) -> str:
+        return f"{points(row.bleu.bleu)} ({points(row.chrf)})"
+
+    for pair, name in (("en-hau", "Hausa"), ("en-yor", "Yoruba")):
+        ours, other = results.row(pair, field_table.TUNED, "raw"), best(pair, "transformer")
+        found = field_table.compared(results, pair, other.name, ours.name, "raw")
+        gain = ours.bleu.bleu - other.bleu.bleu
+        moved, low, high = (points(each, sign=True) for each in (gain, found.low, found.high))
+        cells = [shown(ours), shown(other), f"{moved} ({low} to {high})", shown(best(pair, "m2m"))]
+        assert re.search(rf"\| English–{name} \| [\d,]+ \| {re.escape(' | '.join(cells))} \|", page)
+    assert f"| {shown(results.row('en-id', field_table.TUNED, 'raw'))} | – |" in page
+    for benefit in results.records["en-id"]["benefits"].values():
+        numbers = [points(benefit[name], sign=True) for name in ("gain", "low", "high")]
+        said, low, high = map(re.escape, numbers)
+        assert re.search(rf"{said}( BLEU over lists of dev)?, {low} to\s{high}", page)
