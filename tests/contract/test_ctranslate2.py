@@ -66,7 +66,7 @@ def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
     toy = write_toy_system(tmp_path / "tuned.old", sentences=12)
     words = [f"{kind}{number}" for kind in "srw" for number in range(6)]
     write_tiny_transformer(tmp_path / "ct2", words)
-    (tmp_path / "ct2.py").write_text(blocks("python"))
+    (tmp_path / "ct2.py").write_text(blocks("py"))
     for name in ("dev", "test"):
         shutil.copy(toy.source, tmp_path / f"{name}.en")
         shutil.copy(toy.reference, tmp_path / f"{name}.fr")
