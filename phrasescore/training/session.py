@@ -376,7 +376,7 @@ def _finish(trainer: Trainer, asked: Entry) -> None:
         "updates": state.updates,
         "words": state.words,
         "seconds": round(state.seconds, 1),
-        "passes": round(trainer.passes, 3),
+        "passes": float(f"{trainer.passes:.4g}"),
         "hidden": model.settings.hidden,
         "epoch": state.epoch,
         "position": state.position,

@@ -100,6 +100,8 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
         (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but got 3 names"),
         (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but got 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
+        (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
+        (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
         (["--self-normalise", "more"], 2, "'more' is not a valid number"),
         (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but got 3 names"),
@@ -161,3 +163,34 @@ def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -
         b"phrasescore: 2 files, but this kind of model takes at most 1. Give the text alone: a "
         b"language model has no source.\n",
     )
+
+
+def test_lists_need_no_source(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """Both kinds of model score candidates alone; only a translation model needs a source."""
+    rows = [(n, line) for n, line in enumerate(sentences(40)) for _ in range(2)]
+    (tmp_path / "list").write_bytes(b"".join(b"%d ||| %s  ||| LM0= -1 ||| -1\n" % r for r in rows))
+    for kind in (*KINDS, "search"):
+        save_random_model(tmp_path / kind, WORDS, WORDS, kind=kind)
+    models = [argument for kind in KINDS for argument in ("--model", kind)]
+    done = phrasescore("nbest", *models, "list", "-o", "out")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(b"80 candidates, ")
+    found = [line.split(b"|||")[2].split() for line in (tmp_path / "out").read_bytes().splitlines()]
+    for place, kind in enumerate(KINDS):
+        loaded = load_model(tmp_path / kind)
+        ids = [loaded.target_vocabulary.encode(line.split()) for _, line in rows]
+        alone = UnsharedScorer(loaded.model, "cpu")
+        expected = alone.score(from_lists([[] for _ in ids]), from_lists(ids))
+        assert found[0][2 + 2 * place] == b"NeuralLM%d=" % place
+        values = [float(line[3 + 2 * place]) for line in found]
+        np.testing.assert_allclose(values, expected, rtol=2e-5)
+    without = phrasescore("nbest", *models, "--model", "search", "list", "-o", "more")
+    assert without.returncode == 2
+    assert b"the model search reads a source, but none is given" in without.stderr
+    (tmp_path / "source").write_bytes(b"w1 w2\n" * 40)
+    given = phrasescore(
+        "nbest", *models, "--model", "search", "list", "--source", "source", "-o", "more"
+    )
+    assert given.returncode == 0, given.stderr
+    mixed = (tmp_path / "more").read_bytes().splitlines()
+    assert b" NeuralLM1= " in mixed[0] and b" AttentionModel0= " in mixed[0]

@@ -24,6 +24,14 @@ def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) ->
     return FeatureSet.from_ini(MosesIni.parse(text.encode()))
 
 
+def test_numbers_of_an_ini() -> None:
+    """Limits, tables and default scores are read from the lines."""
+    found = features(limit="0", scores="1,1,1,1,1,.5")
+    assert found.tables[0].limit == 0
+    assert found.table_numbers == (0,)
+    assert found.reorderings[0].default_ln[:5] == (0,) * 5
+
+
 @pytest.mark.parametrize("number", ["\u00b2", "1_0", "-1", "1e2", "10000000000", "9" * 5000])
 def test_wrong_numbers(number: str) -> None:
     """Non-ASCII digits and numbers too large for arrays are refused with their place."""

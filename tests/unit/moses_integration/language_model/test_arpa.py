@@ -15,7 +15,7 @@ from moses_integration.language_model import arpa
 from moses_integration.language_model.arpa import ArpaFile, parse_number
 from moses_integration.language_model.automaton import NGrams
 from moses_integration.language_model.back_off import open_ngrams
-from phrasescore.errors import LanguageModelError
+from phrasescore.errors import InputError, LanguageModelError
 from phrasescore.words.word_table import as_array
 
 BIGRAMS = b"""\\data\\
@@ -74,6 +74,13 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
     assert bigrams.words.tolist() == [[1, 3], [3, 4], [4, 2]]
     assert bigrams.log10.tolist() == [-0.75, -0.0625, -1]
     assert bigrams.first_line == 13
+
+
+def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
+    """The vocabulary is sized by the words in a block, not by its capacity."""
+    with open_ngrams(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
+        list(model.blocks())
+        assert sum(array.size for array in model.words.arrays) < 50
 
 
 @pytest.mark.parametrize(
@@ -142,6 +149,13 @@ def test_block_borders_do_not_matter(
     for section, other in zip(parts[0], whole[0], strict=True):
         assert section.words.tolist() == other.words.tolist()
         assert section.first_line == other.first_line
+
+
+def test_unusual_spaces_belong_to_words(tmp_path: Path) -> None:
+    """U+00A0, U+0085, U+2028 and bytes that are not UTF-8 are ordinary characters of words."""
+    odd = "a\u00a0b\u0085c\u2028d".encode() + b"\xff"
+    _, words, _ = read(write(tmp_path, BIGRAMS.replace(b"chat", odd)))
+    assert words[4] == odd
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -233,3 +247,16 @@ def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
         read(path)
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{path}:")
+
+
+def test_truncated_gzip_is_diagnosed(tmp_path: Path) -> None:
+    """A truncated gzip file is reported."""
+    path = write(tmp_path, gzip.compress(BIGRAMS)[:-20])
+    with pytest.raises(InputError, match="the gzip data are cut short"):
+        read(path)
+
+
+def test_missing_file(tmp_path: Path) -> None:
+    """A missing file is reported."""
+    with pytest.raises(InputError, match="no such file"):
+        read(tmp_path / "nothing.arpa")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -19,6 +21,7 @@ from tests.support.language_models import (
     AskedModel,
     LanguageModel,
     assert_same_model,
+    follow,
     models,
     sentence_log10,
 )
@@ -63,6 +66,21 @@ def test_backing_off_by_hand(
     """Scores of a model with twelve n-grams equal sums computed by hand."""
     model: LanguageModel = kind(write(tmp_path, TRIGRAMS))
     assert sentence_log10(model, sentence.encode().split()) == pytest.approx(expected)
+
+
+def test_states_forget_what_cannot_matter(tmp_path: Path) -> None:
+    """A state keeps only the part of the history that n-grams or back-offs can still use."""
+    model = AskedModel(write(tmp_path, TRIGRAMS))
+
+    def state(text: str) -> int:
+        return follow(model, text.encode().split())[1][-1]
+
+    assert state("a b") == state("c a b")  # because of the n-gram "a b c"
+    assert state("c b") != state("b")  # "c b" has a back-off weight
+    assert state("a b c") == state("c")  # no n-gram continues "b c"
+    assert state("a </s>") == EMPTY_STATE  # "</s>" has no continuation and no weight
+    assert state("x") == EMPTY_STATE
+    assert state("a") != state("x a")  # because of the n-gram "<s> a b"
 
 
 def test_file_without_unknown_word(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -120,6 +138,20 @@ def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, mes
     assert message in str(caught.value)
 
 
+@pytest.mark.parametrize("history", [[], [b"un"], [b"un", b"homme"], [b"xyzzy"], [b"la", b"le"]])
+def test_probabilities_sum_to_one(golden: Path, history: list[bytes]) -> None:
+    """After any history the probabilities of all words, without <s>, sum to 1."""
+    model = AskedModel(golden / "system" / "lm.arpa.gz")
+    state = follow(model, history)[1][-1] if history else model.begin_state
+    begin = model.word_id(b"<s>")
+    total = sum(
+        10 ** model.score(state, word)[0]
+        for word in range(len(model.arrays.words))
+        if word != begin
+    )
+    assert total == pytest.approx(1, abs=2e-5)  # 3,000 words with float32 probabilities
+
+
 def assert_totals(path: Path, expected: Mapping[bytes, float]) -> None:
     """Compare with the output of KenLM's `query` (mosesdecoder 34452895f); a word is odd."""
     model = AskedModel(path)
@@ -163,3 +195,10 @@ def test_totals_of_kenlm_with_two_unknown_words(tmp_path: Path, form: str) -> No
     sentences = [b"a b", b"x b <UNK>", b"", b"c <unk> a"]
     totals = [sum(sentence_log10(model, words.split())) for words in sentences]
     assert totals == pytest.approx([-1.9386077, -2.3447533, -0.895583, -3.2427983], rel=1e-6)
+
+
+def test_ten_to_the_log10_is_what_moses_has() -> None:
+    """The factor to natural logarithms equals Moses's constant, within float32."""
+    from moses_integration.language_model.back_off import LN_10
+
+    assert np.float32(LN_10) == np.float32(math.log(10))

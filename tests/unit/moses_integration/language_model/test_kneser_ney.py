@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
 import math
 import random
@@ -111,6 +112,30 @@ def test_probabilities_sum_to_one(
     assert sum(10 ** model.score(state, word)[0] for word in words) == pytest.approx(1, abs=2e-6)
 
 
+def test_order_one_by_hand(tmp_path: Path) -> None:
+    """A unigram model equals one computed by hand, in the layout and order of lmplz."""
+    corpus = write_corpus(tmp_path, [["a", "a", "b"], ["a"]])
+    types, discounts = write_arpa(corpus, 1, tmp_path / "arpa")
+    assert types == (5,)
+    # counts: b 1, </s> 2, a 3, so n1 = n2 = n3 = 1, n4 = 0 and Y = n1 / (n1 + 2 n2) = 1/3
+    amounts = (1 - 2 / 3, 2 - 3 / 3, 3.0)
+    assert discounts[0] == pytest.approx(amounts)
+    share = sum(amounts) / 6 / 4  # for a, b, </s> and <unk>
+    expected = {
+        "<unk>": share,
+        "<s>": 1.0,
+        "</s>": 1 / 6 + share,
+        "a": share,
+        "b": (1 - 1 / 3) / 6 + share,
+    }
+    lines = (tmp_path / "arpa").read_text().split("\n")
+    assert lines[:4] == ["\\data\\", "ngram 1=5", "", "\\1-grams:"]
+    assert lines[9:] == ["", "\\end\\", ""]
+    found = {line.split("\t")[1]: 10 ** float(line.split("\t")[0]) for line in lines[4:9]}
+    assert found == pytest.approx(expected)
+    assert list(found) == list(expected)
+
+
 def test_fallback_where_no_estimate_is_possible(tmp_path: Path) -> None:
     """If no word occurs three times, the discounts are those of --discount_fallback."""
     corpus = write_corpus(tmp_path, [["a", "a", "a", "b"], ["a"]])
@@ -151,6 +176,16 @@ def test_discount_of_nothing(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, [["a"], ["a", "c"], ["a", "b", "c"]])
     assert write_arpa(corpus, 2, tmp_path / "arpa")[1][1] == FALLBACK
     assert b"inf" not in (tmp_path / "arpa").read_bytes()
+
+
+def test_gzip_in_and_out(tmp_path: Path) -> None:
+    """Compressed and plain files give equal results."""
+    corpus = write_corpus(tmp_path, [list("abcab"), list("bca")])
+    packed = tmp_path / "corpus.gz"
+    packed.write_bytes(gzip.compress(corpus.read_bytes()))
+    write_arpa(corpus, 3, tmp_path / "arpa")
+    write_arpa(packed, 3, tmp_path / "arpa.gz")
+    assert gzip.decompress((tmp_path / "arpa.gz").read_bytes()) == (tmp_path / "arpa").read_bytes()
 
 
 def random_corpora() -> list[tuple[int, bytes]]:

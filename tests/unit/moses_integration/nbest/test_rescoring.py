@@ -277,6 +277,13 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
 
 
+def test_a_sentence_that_the_source_does_not_have(tmp_path: Path) -> None:
+    """The error names the line of the list and the number of source sentences."""
+    whole = model_of(SENTENCES, kind="rnn-search")
+    with pytest.raises(NBestError, match=r"list:4: sentence '1', but the source has 1 \(from 0\)"):
+        rescored(tmp_path, LIST, whole)
+
+
 def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) -> None:
     """With shared prefixes, both directions and 600 words, ln p equals that of each pair alone."""
     source = [b"a b c", b"", b"c a"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from moses_integration.tables.score_survey import survey_scores
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
+from tests.support.table_lines import read_entries
 
 
 def table_of(folder: Path, *scores: str) -> Path:
@@ -20,6 +21,20 @@ def table_of(folder: Path, *scores: str) -> Path:
     lines = [f"la {i} ||| the {i} ||| {text} ||| 0-0\n" for i, text in enumerate(scores)]
     path.write_text("".join(lines), newline="")
     return path
+
+
+def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
+    """As float32, 3.71e-44 and below are floored by ln, but 3.8e-44 is not."""
+    path = table_of(
+        tmp_path, "0.5 0", "1 3.71e-44", "1e-46  0.25", "0.000e-3 3.8e-44", "1\t2.718", "1 0.0\r"
+    )
+    survey = survey_scores(path)
+    assert (survey.lines, survey.scores) == (6, 2)
+    assert (survey.zeros.tolist(), survey.floored.tolist()) == ([1, 2], [2, 3])
+    assert survey.warnings() == (
+        "score 1 is floored at -100 by Moses in 2 of 6 lines (33.3%), 1 of them zero",
+        "score 2 is floored at -100 by Moses in 3 of 6 lines (50.0%), 2 of them zero",
+    )
 
 
 @pytest.mark.parametrize(
@@ -63,3 +78,14 @@ def test_scores_are_counted_as_plain_parsing_does(
     survey = survey_scores(path)
     assert survey.zeros.tolist() == [values.count(0.0)]
     assert survey.floored.tolist() == [int((logarithms <= -100).sum())]
+
+
+def test_the_golden_table_with_a_fifth_score(bundled_golden: Path) -> None:
+    """Zeros and numbers too small for float32 in the fifth score are counted correctly."""
+    path = bundled_golden / "system" / "phrase-table.5col.gz"
+    survey = survey_scores(path)
+    fifth = np.array([parse_scores(entry.scores)[4] for entry in read_entries(path)])
+    assert (survey.lines, survey.scores) == (10613, 5)
+    assert survey.zeros.tolist() == [0, 0, 0, 0, int((fifth == 0).sum())]
+    assert survey.floored.tolist() == [0, 0, 0, 0, int((fifth < 3.715e-44).sum())]
+    assert 0 < survey.zeros[4] < survey.floored[4]

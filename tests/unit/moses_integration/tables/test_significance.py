@@ -100,6 +100,13 @@ def test_counts_are_read() -> None:
     np.testing.assert_array_equal(counts, [[7, 5, 5], [1e6, 3, 2]])
 
 
+def test_the_last_line_may_end_the_file() -> None:
+    """The counts of a last line without a line feed are read."""
+    text = b"a ||| x ||| 1 ||| 0-0 ||| 4 3 2"
+    block = checked_block(text, 1, 1, "table", TableFormat(1, hierarchical=False))
+    np.testing.assert_array_equal(pair_counts(block), [[4, 3, 2]])
+
+
 @pytest.mark.parametrize(
     "column", [b"", b"3 2", b"3 2 1 1", b"3 x 1", b"3 2 -1", b"1 0.5 0.25", b"3 2 0", b"3 2 3"]
 )

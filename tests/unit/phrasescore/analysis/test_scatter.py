@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,11 +17,25 @@ from phrasescore.analysis.scatter import (
     Scores,
     described,
     draw_pairs,
+    draw_scatter,
     scatter_record,
     score_drawn,
 )
 from phrasescore.errors import PhraseTableError
+from phrasescore.model.folder import load_model
+from phrasescore.scoring.block_scoring import ScoringModel
+from phrasescore.scoring.model_loading import ComputeSettings, load_models
+from phrasescore.table.block import read_blocks
 from tests.support.builders import write_phrase_table
+from tests.support.random_models import save_random_model
+from tests.support.unshared_scorer import UnsharedScorer
+
+LINES = [
+    b"b a ||| A ||| 0.5 0.25 ||| ||| 1 1 1",
+    b"a ||| B A A ||| 0.125 0.5",
+    b"a <script> ||| \xff ||| 1 0",
+    b"b ||| A B ||| 0.0625 1",
+]
 
 
 @pytest.mark.parametrize("most", [1, 30, 200, 500])
@@ -39,6 +54,24 @@ def test_draw(tmp_path: Path, most: int) -> None:
     expected = 200 * len(numbers) / 200
     assert abs(often[1:].mean() - expected) < 0.01
     assert abs(often[1:] - expected).max() <= 6 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("direction", ["source-target", "target-source"])
+def test_scores(tmp_path: Path, direction: Any) -> None:
+    """Pairs get the logarithm of a table score, and the plain scorer's ln p."""
+    (tmp_path / "table").write_bytes(b"\n".join(LINES))
+    folder = save_random_model(tmp_path / "m", b"a b".split(), b"A B".split(), direction)
+    (model,), _ = load_models([str(folder)], ComputeSettings("cpu", "fp32"))
+    loaded = load_model(folder)
+    plain = ScoringModel("plain", loaded, UnsharedScorer(loaded.model, "cpu"))
+    drawn = draw_pairs(tmp_path / "table", 3, 1)
+    assert len(drawn.lines) == 3
+    table, by_model = score_drawn(drawn, Scores(2, model))
+    p = [float(line.split(b" ||| ")[2].split()[1]) for line in drawn.lines]
+    np.testing.assert_allclose(table, [math.log(x) if x else -100.0 for x in p])
+    (whole,) = read_blocks(tmp_path / "table")
+    exact = Scores(2, plain).score(whole)[1]
+    np.testing.assert_allclose(by_model, exact[np.array(drawn.numbers) - 1], atol=1e-4)
 
 
 def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
@@ -80,3 +113,15 @@ def test_no_correlation_of_a_constant(tmp_path: Path) -> None:
     found = record_of(tmp_path, np.array([[0.0, 0, 0], [-3, -2, -1]]))
     assert found.pearson is found.spearman is None
     assert "undefined" in described(found)
+
+
+def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
+    """The picture has one image and a scale, is small, and contains nearly all points."""
+    ln_p = -rng.exponential([[2.0], [8.0]], (2, 50_000))
+    drawn = pairs_of(tmp_path, 50_000)
+    draw_scatter(tmp_path / "a.svg", drawn, ln_p, Scores(3, 5))
+    text = (tmp_path / "a.svg").read_text("utf-8")
+    assert text.count("<image ") == 2
+    assert len(text) < 200_000
+    outside = int(text.split(" of them outside")[0].rsplit(", ", 1)[1])
+    assert 0 < outside <= 0.01 * 50_000

@@ -35,6 +35,25 @@ def batch_of(*sentences: list[int]) -> Batch:
 SENTENCES = batch_of([2, 3, 4, 5], [1], [8, 7, 2])
 
 
+@pytest.mark.parametrize("self_normalise", [0.0, 0.5])
+def test_the_gradient_is_that_of_differences(self_normalise: float) -> None:
+    """The gradient equals finite differences, for an element of every weight."""
+    model = model_of(self_normalise=self_normalise)
+    model.loss(SENTENCES).backward()
+    for name, parameter in model.named_parameters():
+        # in the embedding, the start mark, which every sentence reads
+        at = tuple(-1 if name == "embedding" else 0 for _ in parameter.shape)
+        numbers = []
+        for shift in (1e-6, -1e-6):
+            with torch.no_grad():
+                parameter[at] += shift
+                numbers.append(model.loss(SENTENCES).item())
+                parameter[at] -= shift
+        assert parameter.grad is not None
+        slope = (numbers[0] - numbers[1]) / 2e-6
+        assert parameter.grad[at].item() == pytest.approx(slope, abs=1e-7), name
+
+
 def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
     """Words and </s> add the squares of ln Z to the loss, padding does not; scores are exact."""
     plain, kept = model_of(), model_of(self_normalise=0.5)

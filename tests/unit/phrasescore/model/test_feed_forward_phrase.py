@@ -74,3 +74,22 @@ def test_pairs_of_all_lengths_are_scored_with_sharing(model: FeedForwardPhrase) 
     model.double()
     expected = [sum(by_formula(model, s, t)) for s, t in zip(sources, targets, strict=True)]
     np.testing.assert_allclose(shared, expected, rtol=0, atol=1e-4)
+
+
+def test_the_gradient_is_that_of_differences(model: FeedForwardPhrase) -> None:
+    """Gradients equal finite differences for pairs of all lengths, one of them too long."""
+    source = torch.tensor([[2, 3, 4], [5, 0, 0], [8, 7, 0]])
+    target = torch.tensor([[2, 3, 4, 5], [1, 0, 0, 0], [0, 0, 0, 0]])
+    batch = Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([4, 1, 0])))
+    model.loss(batch).backward()
+    for name, parameter in model.named_parameters():
+        at = tuple(0 if name != "source_embedding" else 3 for _ in parameter.shape)
+        numbers = []
+        for shift in (1e-6, -1e-6):
+            with torch.no_grad():
+                parameter[at] += shift
+                numbers.append(model.loss(batch).item())
+                parameter[at] -= shift
+        assert parameter.grad is not None
+        slope = (numbers[0] - numbers[1]) / 2e-6
+        assert parameter.grad[at].item() == pytest.approx(slope, abs=1e-7), name

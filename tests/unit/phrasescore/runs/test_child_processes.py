@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import threading
 import time
 from pathlib import Path
 
@@ -58,3 +59,12 @@ def test_running_to_the_end() -> None:
     with pytest.raises(subprocess.TimeoutExpired):
         run(["sleep", "60"], timeout=0.1)
     assert time.monotonic() - begin < 30
+
+
+def test_a_child_of_a_thread_lives_as_long_as_the_thread() -> None:
+    """The kernel watches the starting thread, so this thread must wait for the program."""
+    status: list[int] = []
+    thread = threading.Thread(target=lambda: status.append(run(["sleep", "0.2"]).returncode))
+    thread.start()
+    thread.join()
+    assert status == [0]

@@ -66,6 +66,38 @@ def tables(draw: st.DrawFn) -> tuple[list[list[int]], list[list[int]]]:
     return [source for source, _ in shuffled], [target for _, target in shuffled]
 
 
+def one_by_one(
+    model: EncoderDecoder, sources: list[list[int]], targets: list[list[int]]
+) -> list[float]:
+    exact = EncoderDecoder(model.settings).double()
+    exact.load_state_dict(model.state_dict())
+
+    def ids(words: list[list[int]]) -> torch.Tensor:
+        return torch.tensor(words, dtype=torch.long)
+
+    with torch.no_grad():
+        return [
+            exact.score(Batch(ids([source]), ids([target]), None)).sum().item()
+            for source, target in zip(sources, targets, strict=True)
+        ]
+
+
+@pytest.mark.parametrize("context", ["every-step", "once"])
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
+@pytest.mark.parametrize("formulation", ["code", "appendix"])
+def test_any_batch_size_gives_the_exact_score(
+    context: ContextName, unit: UnitName, formulation: Formulation, rng: np.random.Generator
+) -> None:
+    """Each score is within 1e-4 of the single pair's in float64, also for empty phrases."""
+    model = model_of(formulation, unit, context)
+    sources, targets = phrases(rng, 90, 31), phrases(rng, 90, 37)
+    expected = one_by_one(model, sources, targets)
+    for batch_size in (1, 7, 512):
+        scorer = SharedScorer(model, "cpu", "fp32", batch_size)
+        found = scorer.score(from_lists(sources), from_lists(targets))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
 @pytest.mark.parametrize(
     ("unit", "compiled", "context"),
@@ -151,6 +183,48 @@ def test_cores_change_no_bit(
     finally:
         torch.set_num_threads(before)
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize("unit", ["gated", "tanh"])
+def test_many_sources_with_the_empty_target(unit: UnitName, rng: np.random.Generator) -> None:
+    """Roots without children between others are handled."""
+    model = model_of(unit=unit)
+    sources = [[1 + i // 900, 1 + i // 30 % 30, 1 + i % 30] for i in range(1200)]
+    targets: list[list[int]] = [[5] if i % 400 == 0 else [] for i in range(1200)]
+    found = SharedScorer(model, "cpu", "fp32").score(from_lists(sources), from_lists(targets))
+    expected = UnsharedScorer(model, "cpu").score(from_lists(sources), from_lists(targets))
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
+def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
+    """bfloat16 products change ln p of words a little, but not by 0, so they are in use."""
+    model = model_of(unit=unit)
+    lists = phrases(rng, 60, 31), phrases(rng, 60, 37)
+    sources, targets = from_lists(lists[0]), from_lists(lists[1])
+    exact = SharedScorer(model, "cpu", "fp32").score(sources, targets)
+    near = SharedScorer(model, "cpu", "bf16").score(sources, targets)
+    per_word = np.abs(near - exact) / (targets.lengths + 1)
+    assert 0 < per_word.mean() < 0.05
+
+
+def test_a_distribution_over_phrases_sums_to_one() -> None:
+    """The p of all targets of up to two words, and of all longer targets, sum to 1."""
+    settings = EncoderDecoderSettings(
+        source_vocabulary=5, target_vocabulary=4, hidden=6, embedding=3, maxout=4, rank=3
+    )
+    model = EncoderDecoder(settings)
+    model.initialise(torch.Generator().manual_seed(5), "scaled")
+    words = [1, 2, 3]
+    targets = [[], *([a] for a in words), *([a, b] for a in words for b in words)]
+    source: TokenSequences = from_lists([[2, 3]] * len(targets))
+    ended = np.exp(SharedScorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
+    with torch.no_grad():
+        batch = Batch(torch.tensor([[2, 3]] * 9), torch.tensor(targets[4:]), None)
+        going_on = model.double().score(batch)
+        # p(a, b, another word) = p(a) p(b | a) (1 - p(end | a, b))
+        rest = (going_on[:, :2].sum(1).exp() * (1 - going_on[:, 2].exp())).sum().item()
+    assert ended + rest == pytest.approx(1.0, abs=1e-5)
 
 
 def test_a_group_that_does_not_fit_is_halved(

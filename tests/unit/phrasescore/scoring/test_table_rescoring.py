@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -56,6 +58,12 @@ class Waiting(TinyScorer):
         return super().score(sources, targets)
 
 
+def without_rates(figures: dict[str, Any]) -> dict[str, Any]:
+    """Remove the values that depend on the run instead of table and models."""
+    of_the_run = ("resumed_pairs", "seconds", "pairs_per_second", "output")
+    return {name: value for name, value in figures.items() if name not in of_the_run}
+
+
 def without_last_score(text: bytes) -> bytes:
     """Remove the appended score."""
     lines = []
@@ -76,16 +84,37 @@ def test_every_other_byte_stays(table: Path, tmp_path: Path) -> None:
 
 
 def rescore_in_a_process(
-    table: Path, output: Path, lines_per_block: int
+    table: Path, output: Path, *, lines_per_block: int, killed_at_call: int = 0
 ) -> subprocess.CompletedProcess[bytes]:
     script = [sys.executable, "-m", "tests.unit.phrasescore.scoring.tiny_scorer"]
     return subprocess.run(
-        [*script, str(table), str(output), str(lines_per_block)],
+        [*script, str(table), str(output), str(lines_per_block), str(killed_at_call)],
         cwd=PROJECT,
         env={**os.environ, "PYTHONPATH": str(PROJECT)},
         capture_output=True,
         check=False,
     )
+
+
+@pytest.mark.parametrize("name", ["out", "out.gz"])
+def test_kill_9_and_go_on(
+    name: str, table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """After SIGKILL, the run continues after the last complete block, and writes equal bytes."""
+    killed = rescore_in_a_process(table, tmp_path / name, lines_per_block=4, killed_at_call=4)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / name).exists()
+    scorer = TinyScorer()
+    report = rescore(table, tmp_path / name, models=[tiny_model(scorer=scorer)])
+    # the third block may have been written partly
+    assert (report["resumed_pairs"], scorer.calls) in {(12, 3), (8, 4)}
+    assert (
+        f"continuing after line {report['resumed_pairs']}, where an earlier run stopped"
+        in capsys.readouterr().err
+    )
+    whole = rescore(table, tmp_path / f"whole-{name}")
+    assert (tmp_path / name).read_bytes() == (tmp_path / f"whole-{name}").read_bytes()
+    assert without_rates(report) == without_rates(whole)
 
 
 @pytest.mark.parametrize(
@@ -170,7 +199,7 @@ def test_flat_memory(multi30k: Path, tmp_path: Path) -> None:
     ten_times.write_bytes(once.read_bytes() * 10)
     peaks = []
     for table in (once, ten_times):
-        process = rescore_in_a_process(table, tmp_path / "out.gz", 65_536)
+        process = rescore_in_a_process(table, tmp_path / "out.gz", lines_per_block=65_536)
         assert process.returncode == 0, process.stderr
         peaks.append(int(process.stdout))
     assert peaks[1] <= 1.05 * peaks[0]

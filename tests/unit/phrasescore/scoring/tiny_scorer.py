@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import resource
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,13 +28,15 @@ def tiny_ln_p(source: list[int], target: list[int], scale: float = 1.0) -> float
 
 
 class TinyScorer:
-    """A scorer with ``tiny_ln_p`` that counts its calls."""
+    """A scorer with ``tiny_ln_p`` that can kill its process at a given call, like SIGKILL."""
 
-    def __init__(self, scale: float = 1.0) -> None:
-        self.scale, self.calls = scale, 0
+    def __init__(self, scale: float = 1.0, killed_at_call: int | None = None) -> None:
+        self.scale, self.killed_at_call, self.calls = scale, killed_at_call, 0
 
     def score(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float64]:
         self.calls += 1
+        if self.calls == self.killed_at_call:
+            os.kill(os.getpid(), signal.SIGKILL)
         positions = np.arange(len(targets.tokens)) - np.repeat(
             targets.offsets[:-1], targets.lengths
         )
@@ -69,7 +73,9 @@ def rescore(table: str | Path, output: str | Path, **changes: Any) -> dict[str, 
 
 
 if __name__ == "__main__":
-    # TABLE OUTPUT LINES-PER-BLOCK; prints the peak memory in KiB
-    table, output, lines_per_block = sys.argv[1:]
-    rescore(table, output, lines_per_block=int(lines_per_block))
+    # TABLE OUTPUT LINES-PER-BLOCK KILLED-AT-CALL (0: not at all); prints the peak memory in KiB
+    table, output, lines_per_block, killed_at_call = sys.argv[1:]
+    scorer = TinyScorer(killed_at_call=int(killed_at_call))
+    models = [tiny_model(scorer=scorer)]
+    rescore(table, output, models=models, lines_per_block=int(lines_per_block))
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)

@@ -38,6 +38,14 @@ def test_tokens(text: bytes, separators: int) -> None:
     assert text[: scanning.trimmed_end(data, 0, len(text), separators)] == text.rstrip(blanks)
 
 
+@given(TEXTS, st.integers(0, 4))
+def test_columns(text: bytes, number: int) -> None:
+    """Columns agree with splitting at bars; missing columns are empty."""
+    columns = text.split(b"|||")
+    begin, end = scanning.column_after(as_array(text), 0, len(text), number)
+    assert text[begin:end] == (columns[number] if number < len(columns) else b"")
+
+
 @given(
     st.one_of(
         st.floats(allow_nan=False, allow_infinity=False).map(lambda value: repr(value).encode()),
@@ -63,3 +71,11 @@ def test_decimals(text: bytes) -> None:
         assert abs(value) < 1e-289
     else:
         assert abs(value) > 1e299
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("0", 0), ("000000017", 17), ("", -1), ("1234567890", -1), ("1a", -1)]
+)
+def test_integers(text: str, number: int) -> None:
+    """Integers have at most nine digits and nothing else."""
+    assert scanning.parse_integer(as_array(text.encode()), 0, len(text)) == number

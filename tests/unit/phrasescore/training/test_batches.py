@@ -27,6 +27,15 @@ def test_a_uniform_plan_takes_each_pair_once_and_mixes_no_lengths(
         assert len({(lengths[0][row], lengths[1][row]) for row in rows}) == 1
 
 
+def test_uniform_batches_hold_about_the_same_number_of_words(rng: np.random.Generator) -> None:
+    """Batches of short pairs are larger, so that all updates see about as many words."""
+    source = np.repeat([1, 7], 5000)
+    plan = uniform_plan(source, source, 100, rng)
+    sizes = {int(source[rows[0]]): len(rows) for rows in plan if len(rows) > 50}
+    # an average pair has (4 + 16) / 2 = 10 steps, and a batch has 100 such pairs
+    assert sizes == {1: 250, 7: 62}
+
+
 def test_a_paper_plan_sorts_ten_batches_and_leaves_long_phrases_out(
     lengths: tuple[np.ndarray, np.ndarray], rng: np.random.Generator
 ) -> None:
@@ -59,3 +68,13 @@ def test_more_padding_does_not_change_the_loss(kind: str) -> None:
     padded = in_few_shapes(batch)
     assert [each.shape for each in (padded.source, padded.target)] == [(32, 12), (32, 8)]
     assert model.loss(padded).item() == pytest.approx(model.loss(batch).item(), rel=1e-12)
+
+
+def test_a_batch_of_equal_lengths_is_padded_too() -> None:
+    """Without padding before, the lengths say where the new padding begins."""
+    batch = in_few_shapes(Batch(torch.full((3, 5), 7), torch.full((3, 4), 8), None))
+    assert batch.lengths is not None
+    assert (batch.source.shape, batch.target.shape) == ((16, 8), (16, 4))
+    assert [each.tolist() for each in batch.lengths] == [[5] * 3 + [0] * 13, [4] * 3 + [-1] * 13]
+    assert batch.counted is not None
+    assert batch.counted.sum() == 3 * 5

@@ -51,3 +51,20 @@ def test_a_pass_goes_on_anywhere(pairs: EncodedPairs, stretch: int) -> None:
         for one, other in zip(batches[done:], again, strict=True):
             assert np.array_equal(one.rows, other.rows)
             assert one.words_per_batch == other.words_per_batch
+
+
+def test_a_stretch_comes_from_all_over_the_table(
+    pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first batches have pairs from the whole table."""
+    monkeypatch.setattr(batches, "STRETCH", 64)
+    monkeypatch.setattr(batches, "_RUN", 4)
+    through, rows = passes_of(pairs)
+    seen: list[int] = []
+    for batch in through.batches(0):
+        seen.extend(batch.rows.tolist())
+        if len(seen) >= 64:
+            break
+    quarters = np.bincount(np.array(seen[:64]) * 4 // len(pairs), minlength=4)
+    assert (quarters > 0).all()
+    assert len(rows) > 4 * 64

@@ -48,6 +48,13 @@ def test_seed_decides(pairs: EncodedPairs) -> None:
     assert not np.array_equal(first.held_out_sources, other.held_out_sources)
 
 
+def test_nothing_held_out(pairs: EncodedPairs) -> None:
+    """Zero held-out pairs of either kind are possible."""
+    parts = split(pairs, 0, 0, seed=1)
+    assert len(parts.training) == len(pairs)
+    assert len(parts.held_out_sources) == len(parts.held_out_pairs) == 0
+
+
 def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
     """With one pair per source, exactly the requested number is held out by source."""
     (tmp_path / "table").write_bytes(b"".join(b"s%d ||| t ||| 1\n" % i for i in range(50)))

@@ -66,3 +66,10 @@ def test_the_gradient_is_kept_in_bounds(gradient: list[float], after: list[float
     changed = torch.tensor(gradient)
     bound_gradient(torch.tensor([2.0, -4.0]), changed, float(changed.norm()))
     torch.testing.assert_close(changed, torch.tensor(after))
+
+
+def test_the_loss_is_scaled_before_its_gradient_is_kept_in_bounds() -> None:
+    """The gradient of a mean over ten words is a tenth, which is short enough."""
+    changed = torch.tensor([3.0, 4.0])
+    bound_gradient(torch.zeros(2), changed, 5.0, scale=0.1)
+    torch.testing.assert_close(changed, torch.tensor([0.3, 0.4]))

@@ -80,6 +80,13 @@ def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
     assert pairs.in_direction("target-source").target.outside == pairs.source.outside
 
 
+def test_factors_and_gaps(tmp_path: Path) -> None:
+    """Factored tokens and rules are encoded as they are scored."""
+    text = b"le|D [X][X] [X] ||| the|D [X][X] [X] ||| 1\n"
+    pairs = encoded(tmp_path, text, PairSettings(factor=0))
+    assert pairs_as_text(pairs) == [(b"le [X]", b"the [X]")]
+
+
 def test_reuse_and_renewal(tmp_path: Path) -> None:
     """A second run reuses the arrays; a lost file renews them."""
     text = b"a ||| b ||| 1\n"
@@ -102,6 +109,13 @@ def test_failed_run_leaves_no_whole_folder(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the encoded pairs are incomplete"):
         load_pairs(tmp_path / "work")
     assert not (tmp_path / "work" / "scratch").exists()
+
+
+def test_empty_targets(tmp_path: Path) -> None:
+    """A table with only empty targets is encoded, without target tokens."""
+    pairs = encoded(tmp_path, b"a ||| ||| 1\nb ||| ||| 1\n")
+    assert pairs_as_text(pairs) == [(b"a", b""), (b"b", b"")]
+    assert len(pairs.target.tokens) == 0
 
 
 def test_real_table(multi30k: Path, tmp_path: Path) -> None:

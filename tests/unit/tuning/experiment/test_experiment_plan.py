@@ -94,6 +94,15 @@ def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, 
     return steps
 
 
+def described(steps: dict[str, CommandStep], folder: Path) -> str:
+    """Return the name, the command and the inputs of each step."""
+    text = "".join(
+        f"{name}\n  {step.work}\n  reads {' '.join(map(str, step.inputs))}\n"
+        for name, step in steps.items()
+    )
+    return text.replace(str(folder), "DATA")
+
+
 def with_rows(settings: ExperimentSettings, *rows: ExperimentSystem) -> dict[str, CommandStep]:
     """Return the steps of the first two rows and of these."""
     return lines(dataclasses.replace(settings, systems=(BASELINE, RNN, *rows)))

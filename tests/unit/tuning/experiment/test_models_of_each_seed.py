@@ -93,6 +93,13 @@ def test_a_system_that_real_moses_cannot_read(moses: ExperimentSettings, tmp_pat
         planned(moses, tmp_path / "results")
 
 
+def test_given_models_are_asked_what_they_are(settings: ExperimentSettings, tmp_path: Path) -> None:
+    """The kind of an existing model is read from its folder."""
+    rows = (BASELINE, ExperimentSystem("RNN", ("given",)))
+    with pytest.raises(SettingsError, match="RNN has given in models, but its kind is feed-"):
+        planned(dataclasses.replace(settings, systems=rows), tmp_path / "results")
+
+
 def kept(plan: Plan) -> ResultsKeeper:
     """Return the results of a call after all steps."""
     for system in plan.settings.systems:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import SettingsError
+from phrasescore.errors import IniError, SettingsError
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
@@ -47,11 +47,23 @@ def test_components_that_are_not_tuned_keep_their_weights() -> None:
     assert plan.hidden == ("TM",)
 
 
+def test_unknown_words_alone_hide_nothing() -> None:
+    """Lists omit the unknown-word penalty by default, without harm."""
+    assert plan_of().hidden == ()
+    assert plan_of(b" tuneable=false").hidden == ("TM",)
+
+
 def test_there_must_be_something_to_tune() -> None:
     """A system without tuneable features is refused."""
     ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
     with pytest.raises(SettingsError, match="no feature may be tuned"):
         WeightPlan.from_ini(MosesIni.parse(ini))
+
+
+def test_weights_must_fit_the_features() -> None:
+    """A missing component is an error in the ini."""
+    with pytest.raises(IniError, match="1 weight for TM"):
+        WeightPlan.from_ini(MosesIni.parse(INI.replace(b"0.1 0.2 0.3", b"0.1") % b""))
 
 
 def test_freezing_names_features_or_components() -> None:
@@ -73,3 +85,9 @@ def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
     assert problem.free.tolist() == [True, True, False, True, True, False]
     assert problem.names[-1] == "what is not tuned"
     assert not problem.is_scalable
+
+
+def test_sparse_weights_are_known() -> None:
+    """Weights of single sparse features are read from the ini and kept."""
+    plan = plan_of(more=b"TM_domain= 0.7\n")
+    assert plan.sparse_weights == {"TM_domain": 0.7}

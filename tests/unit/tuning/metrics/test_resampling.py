@@ -46,6 +46,16 @@ def test_systems_that_agree_everywhere(rng: np.random.Generator) -> None:
     assert bootstrap(first, first, share, 200, 1).p_value == 1
 
 
+def test_the_interval_of_the_bootstrap_holds_the_difference(rng: np.random.Generator) -> None:
+    """With one run each, the interval is about two deviations over sentences to each side."""
+    first, second = hits(rng, 1, 400), hits(rng, 1, 400)
+    found = bootstrap(first, second, share, 4000, 1)
+    gaps = (second[:, :, 0].mean(0) - first[:, :, 0].mean(0)) / 10
+    deviation = gaps.std() / np.sqrt(400)
+    assert found.low == pytest.approx(gaps.mean() - 1.96 * deviation, abs=0.2 * deviation)
+    assert found.high == pytest.approx(gaps.mean() + 1.96 * deviation, abs=0.2 * deviation)
+
+
 # deviations of: a system in a sentence, a run in a sentence, a whole run; in units of sentence
 # scores, the last times the root of the number of sentences
 NOISE = {"sentences": (1, 0.5, 0), "runs": (0.5, 0.5, 1.5), "runs in sentences": (0.3, 1, 0.3)}

@@ -16,7 +16,7 @@ from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_settings import SentenceSelection, TextScoring
 from tuning.metrics.sentence_groups import SelectedSentences, length_groups, select_sentences
-from tuning.metrics.system_comparison import compare_systems
+from tuning.metrics.system_comparison import compare_systems, evaluate
 from tuning.metrics.text_scores import ReferenceTexts
 
 BLEU = TextScoring(("bleu",))
@@ -141,6 +141,23 @@ def test_known_words(texts: Path, model: str) -> None:
         f"3 of 8 sentences, those with all words in the vocabularies of {texts / model}"
     )
     assert found.to_json() == {"known_words": {"model": str(texts / model), "of": 8}}
+
+
+def test_known_words_by_length(texts: Path) -> None:
+    """Groups contain only the selected sentences."""
+    found = selected(texts, by_length=True)
+    assert [(str(group), group.rows.tolist()) for group in found.groups] == [
+        ("0 words", [2]),
+        ("1–5 words", [3, 7]),
+    ]
+    write(texts / "hyp", ["A", "B", "A", "B", "X", "A", "A", "A B"])
+    selection = SentenceSelection(str(texts / "s"), known_words=str(texts / "model"))
+    result = evaluate([texts / "hyp"], [texts / "r1"], BLEU, selection)
+    # the first sentence has an unknown word only in the other reference
+    assert result.sentences.rows.tolist() == [0, 2, 3, 7]
+    assert result.to_json()["sentences"] == 4
+    assert result.texts[0].words == 5
+    assert "4 of 8 sentences, those with all words" in result.to_text()
 
 
 def test_factors_of_a_model(texts: Path) -> None:

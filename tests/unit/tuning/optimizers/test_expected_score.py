@@ -66,6 +66,14 @@ def test_threads_change_no_bit(columns: int, objective: Objective, threads: int)
             assert workers.run([shared]) == [(alone.score, alone.gradient().tobytes())]
 
 
+def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
+    """With growing sharpness, the expected score approaches the score."""
+    rng = np.random.default_rng(4)
+    problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
+    expected = ExpectedScore(problem.pool, problem.start, 1e5, problem.objective, ALONE)
+    assert expected.score == pytest.approx(problem.score(problem.start), abs=1e-9)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_annealing_raises_the_expected_score(seed: int) -> None:
     """At the last sharpness, the result is better than the start; frozen weights are kept."""

@@ -18,7 +18,7 @@ from tests.support.candidate_pools import (
 from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.candidate_pool import PoolArrays, point_at
+from tuning.optimizers.candidate_pool import PoolArrays, combine, point_at
 from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
 
@@ -87,6 +87,25 @@ def test_lines_searched_together_are_searched_as_alone(lines: int) -> None:
         searched(problem, line, *bounds) for line, bounds in zip(directions, ends, strict=True)
     ]
     assert found == alone
+
+
+@given(SEEDS)
+def test_a_point_knows_the_best_candidates(seed: int) -> None:
+    """Scores are weighted sums; of equal scores the first candidate wins."""
+    problem, _ = random_line(seed)
+    point = point_at(problem.pool, problem.start)
+    assert point.scores == pytest.approx(problem.start @ problem.pool.features)
+    starts = problem.pool.starts
+    for winner, begin, end in zip(point.winners, starts[:-1], starts[1:], strict=True):
+        assert winner == begin + int(np.argmax(point.scores[begin:end]))
+
+
+def test_a_slice_of_candidates_is_combined() -> None:
+    """Weighted sums of a slice of candidates are right; weights of 0 change nothing."""
+    features = np.arange(12, dtype=np.float32).reshape(3, 4)
+    out = np.full(4, 7.0)
+    combine(features, 1, 3, np.array([1.0, 0.0, 2.0]), out)
+    assert out.tolist() == [1 + 18, 2 + 20, 7, 7]
 
 
 def one_feature(*qualities: tuple[float, float, int]) -> PoolArrays:
@@ -166,3 +185,9 @@ def test_rule_bounds() -> None:
     assert rule(pool, 0.0, 0.0) == (0.0, pytest.approx(0.2))
     best_first = one_feature((0, 0, 9), (1, -2, 2))
     assert rule(best_first, 0.0, 9.0) == (0.0, pytest.approx(0.9))  # no tie at the bound
+
+
+def test_sentences_without_candidates_are_passed_over() -> None:
+    """Sentences without candidates are skipped."""
+    rows = [((0.0, 0.0), of_quality(2)), ((1.0, -2.0), of_quality(8))]
+    assert rule(pool_of([[], rows, []])) == (pytest.approx(2.2), pytest.approx(0.8))

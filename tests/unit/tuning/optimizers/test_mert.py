@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.support.candidate_pools import crossings, problem_of, random_pool
+from tests.support.candidate_pools import crossings, of_quality, pool_of, problem_of, random_pool
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.mert import run_mert
@@ -37,6 +37,15 @@ def test_threads_change_nothing() -> None:
         for threads in (1, 3)
     )
     assert one.weights.tolist() == three.weights.tolist()
+
+
+def test_never_worse_than_the_start() -> None:
+    """If the start is optimal, it is returned."""
+    rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
+    problem = problem_of(pool_of([rows, rows]), [0.9, 0.1])
+    solution = run_mert(problem, np.random.default_rng(1), restarts=2)
+    assert solution.weights.tolist() == [0.9, 0.1]
+    assert solution.score == solution.start_score == pytest.approx(1.0)
 
 
 def test_scalable_weights_are_written_with_a_sum_of_one() -> None:

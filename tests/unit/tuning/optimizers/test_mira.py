@@ -66,6 +66,30 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
         assert state.updates[0] == count
 
 
+def test_a_step_is_as_small_as_it_may_be() -> None:
+    """A step is just long enough to close the gap, and at most C."""
+    rows = [((1.0, 0.0), of_quality(9)), ((0.0, 1.0), of_quality(1))]
+    pool = pool_of([rows])
+    sums = np.array([row[1] for row in rows]) + 1.0
+    gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
+    for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
+        state = MiraState.from_start(pool, np.zeros(2))
+        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
+        assert state.weights == pytest.approx([step, -step])
+
+
+def test_hope_and_fear_meet() -> None:
+    """If a feature is the quality itself, its weight rises and the best candidates are chosen."""
+    rng = np.random.default_rng(1)
+    rows = [
+        [((float(quality), rng.normal()), of_quality(quality)) for quality in range(1, 11)]
+        for _ in range(20)
+    ]
+    solution = run_mira(problem_of(pool_of(rows), [0.0, 1.0]), np.random.default_rng(1))
+    assert solution.score > 0.99 > solution.start_score
+    assert solution.weights[0] > abs(solution.weights[1])
+
+
 def test_where_no_epoch_is_better_the_start_stays() -> None:
     """An optimal start is returned, with a note."""
     rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.optimizers import pro
 from tuning.optimizers.optimizer import Problem
-from tuning.optimizers.pro import logistic_regression, run_pro
+from tuning.optimizers.pro import draw_pairs, logistic_regression, run_pro
 
 
 def separable(sentences: int = 30) -> Problem:
@@ -61,6 +61,18 @@ def test_a_regression_of_separable_pairs_is_finite() -> None:
     weights = logistic_regression(np.full((50, 1), 3.0), np.zeros(50), 1.0)
     assert np.isfinite(weights).all()
     assert 0 < weights[0] < 10
+
+
+def test_pairs_are_the_most_different_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each sentence gives at most 50 pairs, with differences of at least 0.05."""
+    problem = separable(4)
+    rng = np.random.default_rng(1)
+    pairs = draw_pairs(problem, rng)
+    assert len(pairs) == 4 * 50
+    # quality is twice the negative second feature, so the largest difference is 9
+    assert (-2 * pairs[:, 1]).min() >= 8
+    monkeypatch.setattr(pro, "_KEPT", 3)
+    assert len(draw_pairs(problem, rng)) == 12
 
 
 def test_nothing_to_learn_from_keeps_the_start() -> None:

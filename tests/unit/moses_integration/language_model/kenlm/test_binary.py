@@ -18,8 +18,8 @@ from moses_integration.language_model.back_off import (
 )
 from moses_integration.language_model.kenlm import probing as kenlm_probing
 from moses_integration.language_model.kenlm.header import murmur_hash
-from moses_integration.language_model.kenlm.probing import KeyIndex, find_key
-from moses_integration.language_model.kenlm.trie import unpack
+from moses_integration.language_model.kenlm.probing import KeyIndex, find_key, keys_of
+from moses_integration.language_model.kenlm.trie import as_floats, unpack
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
 from tests.support.language_models import TRIGRAMS, AskedModel, assert_same_model, kenlm_binary
@@ -68,6 +68,22 @@ def test_bits(numbers: list[int], width: int, between: int) -> None:
     data = row.to_bytes((3 + len(numbers) * step + 7) // 8 + 8, "little")
     assert unpack(as_array(data), 3, step, width, len(numbers)).tolist() == numbers
     assert unpack(as_array(data), 3, step, 0, len(numbers)).tolist() == [0] * len(numbers)
+
+
+def test_floats() -> None:
+    """Single-precision numbers are read from their bits."""
+    bits = np.array([0x3F800000, 0xBF000000, 0x80000000], np.uint64)
+    assert as_floats(bits).tolist() == [1.0, -0.5, 0.0]
+
+
+@given(st.lists(st.integers(0, 100), min_size=1, max_size=5))
+def test_keys(words: list[int]) -> None:
+    """Keys follow KenLM's formula of the suffix's key and the first word."""
+    key = words[-1]
+    for word in reversed(words[:-1]):
+        key = (key * 8978948897894561157) ^ ((1 + word) * 17894857484156487943)
+        key &= MASK
+    assert keys_of(np.array([words], np.int32)).tolist() == [key]
 
 
 @given(st.sets(st.integers(1, MASK)))
@@ -178,6 +194,14 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read_language_model(written(tmp_path, "probing"))
     assert "to find its 2-grams 16 pairs would have to be tried" in str(caught.value)
     assert "Name the ARPA file, or a trie" in str(caught.value)
+
+
+def test_too_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """More pairs than there is room for are refused with their number."""
+    monkeypatch.setattr(kenlm_probing, "_SPARE_MATCHES", -1)
+    with pytest.raises(LanguageModelError) as caught:
+        read_language_model(written(tmp_path, "probing"))
+    assert "5 pairs of shorter n-grams have the keys of its 5 2-grams" in str(caught.value)
 
 
 def test_packed_binary(tmp_path: Path) -> None:

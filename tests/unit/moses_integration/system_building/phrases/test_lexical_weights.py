@@ -1,0 +1,75 @@
+"""Lexical tables of a corpus small enough to count by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from moses_integration.system_building.lexical_probabilities import (
+    LexicalCounts,
+    count_linked_words,
+    write_lexical_tables,
+)
+from moses_integration.system_building.phrase_numbers import read_numbered_text
+from moses_integration.system_building.word_alignment import read_links
+from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
+from tests.support.plain_phrase_table import Sentence, given_source, given_target, word_counts
+
+
+def counted(folder: Path, corpus: list[Sentence]) -> LexicalCounts:
+    source, target, links = write_corpus(folder, corpus)
+    return count_linked_words(
+        read_numbered_text(source), read_numbered_text(target), [read_links(links)]
+    )
+
+
+def test_by_hand(tmp_path: Path) -> None:
+    """House is linked twice to maison and once to foyer; la is unlinked, so it counts for NULL."""
+    corpus: list[Sentence] = [
+        ([b"house"], [b"la", b"maison"], [(0, 1)]),
+        ([b"house"], [b"maison"], [(0, 0)]),
+        ([b"house"], [b"foyer"], [(0, 0)]),
+        ([b"well"], [b"maison"], []),
+    ]
+    write_lexical_tables(counted(tmp_path, corpus), tmp_path / "e2f", tmp_path / "f2e")
+    assert (tmp_path / "e2f").read_text().split("\n") == [
+        "house foyer 1.0000000",
+        "house maison 0.6666667",
+        "well NULL 1.0000000",
+        "NULL la 1.0000000",
+        "NULL maison 0.3333333",
+        "",
+    ]
+    assert (tmp_path / "f2e").read_text().split("\n") == [
+        "foyer house 0.3333333",
+        "maison house 0.6666667",
+        "NULL well 1.0000000",
+        "la NULL 0.5000000",
+        "maison NULL 0.5000000",
+        "",
+    ]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_tables_to_search(tmp_path: Path, seed: int) -> None:
+    """The lookup tables have the printed values, even if NULL is a word of the text."""
+    corpus = random_corpus(seed, 60, ODD_WORDS[-9:], 8)
+    counts, plain = counted(tmp_path, corpus), word_counts(corpus)
+    for table, rows, columns, expected in (
+        (counts.by_source(), counts.source_words, counts.target_words, given_source),
+        (counts.by_target(), counts.target_words, counts.source_words, given_target),
+    ):
+        found = {}
+        for row, word in enumerate(rows):
+            begin, end = table.starts[row], table.starts[row + 1]
+            assert table.columns[begin:end].tolist() == sorted(table.columns[begin:end].tolist())
+            for entry in range(begin, end):
+                found[word, columns[table.columns[entry]]] = table.prob[entry]
+        assert rows[table.null] == b"NULL"
+        for (row_word, column_word), prob in found.items():
+            pair = (row_word, column_word)
+            if expected is given_target:
+                pair = pair[::-1]
+            assert prob == expected(plain, *pair)
+        assert len(found) == len(plain)
