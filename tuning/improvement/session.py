@@ -39,6 +39,9 @@ from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
 ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
+# Four rounds bring nearly all that eight do (docs/tuning.md). Fewer would follow from a first
+# decoding that compiles its code, which takes up to a minute, once per machine.
+_FEWEST_OF_BASELINE = 4
 # Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
 # English-Hausa, all parts together bring less than the rounds from the third to the seventh. A
 # language model in the search doubles the time of a decoding, and there are up to two tunings with
@@ -127,7 +130,7 @@ class _Improvement:
         plan = self._plan
         self._do(plan.first_steps())
         once = self._seconds["decode.untuned"] * _OPTIMISED
-        rounds = rounds_for(self._time, _BASELINE_SHARE, once)
+        rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
