@@ -43,9 +43,9 @@ ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
 # decoding that compiles its code, which takes up to a minute, once per machine.
 _FEWEST_OF_BASELINE = 4
 # Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
-# English-Hausa, all parts together bring less than the rounds from the third to the seventh. A
-# language model in the search doubles the time of a decoding, and there are up to two tunings with
-# new parts, which begin with the weights of the tuned baseline.
+# English-Hausa's dev set, six more rounds after the second bring 0.40 BLEU, and models that were
+# trained for minutes nothing. A language model in the search doubles the time of a decoding, and
+# there are up to two tunings with new parts, which begin with the weights of the tuned baseline.
 _BASELINE_SHARE, _TUNING_SHARE, _SLOWER, _TUNINGS = 0.25, 0.1, 2.0, 2
 _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
