@@ -208,13 +208,12 @@ class TrainOptions(Device):
     batch_size: int | None = option(
         BATCH,
         "The number of pairs in an update.  [default: depends on the size of the table, with "
-        "--recipe paper 64; search, encdec: 64, with --recipe paper 80; language models: 64 "
-        "sentences]",
+        "--recipe paper 64; models of sentences: 64, or 16 for up to 20,000 sentences; with "
+        "--recipe paper 64, search and encdec 80]",
     )
     learning_rate: float | None = option(
         BoundedFloat(0, 100, min_open=True),
-        "The maximum learning rate.  [default: depends on the recipe; higher for small models of "
-        "phrases]",
+        "The maximum learning rate.  [default: depends on the recipe; higher for small models]",
     )
     held_out_sources: int | None = option(
         _ITEMS_OR_NONE,

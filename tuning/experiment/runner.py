@@ -103,8 +103,12 @@ class Runner:
         self._running: set[str] = set()
         self._stops = 0
 
-    def run(self, steps: Sequence[CommandStep]) -> int:
+    def run(self, steps: Sequence[CommandStep], jobs: int | None = None) -> int:
         """Run the steps that are not done, and return their number.
+
+        Args:
+            steps: The steps.
+            jobs: The maximum number of these commands at a time, if it is another one.
 
         Raises:
             PhrasescoreError: A step failed; the other running steps were allowed to end.
@@ -112,19 +116,19 @@ class Runner:
         """
         makers = {path: step.name for step in steps for path in step.outputs}
         waiting = list(steps)
-        ran = 0
+        jobs, ran = jobs or self._jobs, 0
         # the outer _stopping_children is for an interruption while the pool shuts down after a
         # failure and waits for the steps that still run
         with (
             interruptible(self._results),
             self._stopping_children(),
-            ThreadPoolExecutor(self._jobs) as pool,
+            ThreadPoolExecutor(jobs) as pool,
             self._stopping_children(),
         ):
             running: dict[Future[bool], CommandStep] = {}
             while waiting or running:
                 ready = [step for step in waiting if _is_ready(step, makers, self.done)]
-                for step in ready[: self._jobs - len(running)]:
+                for step in ready[: jobs - len(running)]:
                     running[pool.submit(self._do, step)] = step
                     waiting.remove(step)
                 for future in wait(running, return_when=FIRST_COMPLETED).done:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import importlib.util
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from moses_integration.doctor.texts import Text
@@ -29,6 +29,7 @@ from moses_integration.system_building.build_settings import SystemFolder
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import InputError
 from phrasescore.model.kinds import kind_named
+from phrasescore.runs.processes import usable_cores
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.training.sizes import hidden_for, smallest
 from tuning.experiment.plan import PROGRAM, CommandStep, command_step
@@ -42,9 +43,10 @@ class Part:
     Args:
         name: Its name in files and on the page.
         kind: The kind of its model, as for ``train --kind``.
-        share: Its share of the time for training. On Multi30k (docs/results-detail.md), the
-            sentence model brings most and learns longest; the language model learns fastest, so a
-            share that is more than it needs there is enough for it where time is short.
+        share: Its share of the time for training, relative to the parts of its lane. On Multi30k
+            (docs/results-detail.md), the sentence model brings most and learns longest; the
+            language model learns fastest, so a share that is more than it needs there is enough for
+            it where time is short.
         passes: Its passes over its examples, as a share of the sentence model's. On Multi30k, 2, 8
             and 14 passes were enough.
     """
@@ -68,6 +70,11 @@ def part_of(score: str) -> Part:
     """Return the part that a new score, named as in weights, belongs to."""
     named = (part for part in PARTS if score.startswith(kind_named(part.kind).feature))
     return next(named, PHRASE)
+
+
+def training_of(part: Part) -> str:
+    """Return the name of the step that trains the model of a part."""
+    return f"train.{part.name}"
 
 
 def _step(
@@ -98,6 +105,7 @@ class ImprovePlan:
         parallel: The parallel text, source and target.
         dev: The source and the reference of the dev set.
         build: Options of ``build``.
+        cores: The cores of this machine.
     """
 
     folder: Path
@@ -105,6 +113,20 @@ class ImprovePlan:
     parallel: tuple[Path, Path]
     dev: tuple[Path, Path]
     build: tuple[str, ...] = ()
+    cores: int = field(default_factory=usable_cores)
+
+    @property
+    def lanes(self) -> Sequence[Parts]:
+        """The parts that are trained one after the other; lanes run at the same time.
+
+        Small models train as fast on one core as on two, so two trainings share the cores.
+        """
+        return ((SENTENCE,), (PHRASE, LANGUAGE)) if self.cores > 1 else (PARTS,)
+
+    @property
+    def threads(self) -> int:
+        """The cores of a training."""
+        return max(1, self.cores // len(self.lanes))
 
     @property
     def start(self) -> Path:
@@ -173,7 +195,7 @@ class ImprovePlan:
             is_time: Whether ``limit`` is a time, for which ``train`` itself chooses the size.
         """
         source, target = self.texts
-        options: list[object] = ["--kind", part.kind]
+        options: list[object] = ["--kind", part.kind, "--threads", self.threads]
         options += ["--max-time", f"{limit:.0f}s"] if is_time else ["--max-epochs", f"{limit:.0f}"]
         counts = Counter(Text.read(target).tokens())
         words = counts.total()
@@ -186,18 +208,16 @@ class ImprovePlan:
             options += ["--hidden", hidden]
             if part is SENTENCE:
                 options += ["--embedding", hidden // 2, "--rank", hidden // 2]
-        if part is SENTENCE:
-            options += ["--learning-rate", 0.0015]
-            if importlib.util.find_spec("subword_nmt"):
-                options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
+        if part is SENTENCE and importlib.util.find_spec("subword_nmt"):
+            options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
         inputs = {PHRASE: [self.table], LANGUAGE: [target], SENTENCE: [source, target]}[part]
-        return _step(f"train.{part.name}", "train", *options, *inputs, self.model(part))
+        return _step(training_of(part), "train", *options, *inputs, self.model(part))
 
     def measure(self, seconds: float) -> CommandStep:
         """Return the step that trains a small phrase model for some seconds, for its speed."""
         words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
-        words += ["--max-time", f"{seconds:.0f}s", self.table, self.speed]
-        return _step("speed", *words)
+        words += ["--threads", self.threads, "--max-time", f"{seconds:.0f}s"]
+        return _step("speed", *words, self.table, self.speed)
 
     @property
     def speed(self) -> Path:

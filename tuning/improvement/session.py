@@ -8,7 +8,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -27,7 +27,7 @@ from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.plan import COMMANDS, CommandStep, script
 from tuning.experiment.runner import Runner, Say
-from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of
+from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
 from tuning.loop.tuning_settings import (
     ScoreBenefit,
     TuningRecord,
@@ -162,16 +162,16 @@ class _Improvement:
         record.write(plan.folder / RESULT)
         return record
 
-    def _do(self, steps: Iterable[CommandStep]) -> None:
-        """Run the next steps; those known so far are in the script."""
+    def _do(self, steps: Iterable[CommandStep], jobs: int = 1) -> None:
+        """Run the next steps, some of them at a time; those known so far are in the script."""
         new = [step for step in steps if step not in self._steps]
         self._steps += new
         write_atomically(self._plan.folder / COMMANDS, script(Path.cwd(), self._steps))
-        self._runner.run(new)
+        self._runner.run(new, jobs)
 
     def _announce(self, step: CommandStep) -> None:
         """Print the command of a step, with the time so far and the time left."""
-        spent = sum(self._seconds.values())
+        spent = self._spent
         told = f"{spent / 60:.0f} min"
         if self._end is not None:
             told += f", about {max(0.0, self._end - spent) / 60:.0f} min left"
@@ -184,6 +184,15 @@ class _Improvement:
         entries = {name: read_entry(self._runner.ledger.path(name)) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
+    @property
+    def _spent(self) -> float:
+        """The seconds of all finished steps; lanes of trainings run at the same time."""
+        seconds = dict(self._seconds)
+        lanes = [
+            sum(seconds.pop(training_of(part), 0.0) for part in lane) for lane in self._plan.lanes
+        ]
+        return sum(seconds.values()) + max(lanes)
+
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
         if self._time is None:
@@ -192,29 +201,32 @@ class _Improvement:
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
 
         def divide() -> dict[str, Any]:
-            spent = sum(self._seconds.values())
+            spent = self._spent
             once = _SLOWER * self._seconds["tune.baseline"] / (rounds + 1)
             after = rounds_for(time, _TUNING_SHARE, once)
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
             left = max(_LEAST_TRAINING * time, time - spent - rest)
-            shares = {part.name: part.share * left for part in PARTS}
-            return {"rounds": after, "end": spent + left + rest, **shares}
+            return {"rounds": after, "end": spent + left + rest, "training": left}
 
-        step = Step("time", divide, {"the time": time}, (weights,), ())
+        step = Step(
+            "time", divide, {"the time": time, "the lanes": len(self._plan.lanes)}, (weights,), ()
+        )
         found = self._runner.ledger.do(step, self._say).counts
         self._end = float(found["end"])
-        return found, int(found["rounds"])
+        return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
         """Train the models, and return the passes that each made over its examples."""
-        plan, parts, passes, share = self._plan, list(PARTS), dict[str, float](), 1.0
-        is_time = self._time is not None
+        plan, passes = self._plan, dict[str, float]()
+        parts, is_time = [part for lane in plan.lanes for part in lane], self._time is not None
         if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
-            parts.remove(PHRASE)  # and the other models have its time
+            parts.remove(PHRASE)
             passes[PHRASE.name] = enough
-            share -= PHRASE.share
-        self._do([plan.train(part, limits[part.name] / share, is_time=is_time) for part in parts])
+            others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
+            limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
+        steps = [plan.train(part, limits[part.name], is_time=is_time) for part in parts]
+        self._do(steps, jobs=len(plan.lanes))
         return passes | {part.name: _training(plan.model(part))["passes"] for part in parts}
 
     def _phrase_passes(self, time: float) -> float:
@@ -232,6 +244,15 @@ def rounds_for(time: float | None, share: float, once: float) -> int:
     if time is None:
         return ROUNDS
     return min(ROUNDS, max(_FEWEST_ROUNDS, int(share * time / max(once, 1e-9)) - 1))
+
+
+def shared(time: float, lanes: Sequence[Parts]) -> dict[str, float]:
+    """Return the seconds of each part, by name; each lane has all of the time."""
+    return {
+        part.name: time * part.share / sum(each.share for each in lane)
+        for lane in lanes
+        for part in lane
+    }
 
 
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:

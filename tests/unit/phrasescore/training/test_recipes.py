@@ -7,7 +7,11 @@ import dataclasses
 import pytest
 import torch
 
-from phrasescore.model.model_settings import EncoderDecoderSettings, FeedForwardPhraseSettings
+from phrasescore.model.model_settings import (
+    EncoderDecoderSettings,
+    FeedForwardPhraseSettings,
+    RnnSearchSettings,
+)
 from phrasescore.training.optimization.flat_weights import adadelta
 from phrasescore.training.recipes import (
     RECIPES,
@@ -50,6 +54,19 @@ def test_a_smaller_model_learns_at_a_higher_rate() -> None:
     assert recipe_of(asked, 10**5, other)[2] == 0.002
     own = dataclasses.replace(asked, learning_rate=0.003)
     assert recipe_of(own, 10**5, SIZES)[2] == 0.003
+
+
+def test_little_text_trains_in_small_batches() -> None:
+    """Up to 20,000 sentences: 16 in a batch, with ``fast``; a narrow model learns faster."""
+    sizes = RnnSearchSettings(source_vocabulary=9, target_vocabulary=9, hidden=128)
+    asked = TrainingSettings(kind="search", max_epochs=1)
+    assert recipe_of(asked, 20_000, sizes)[1:] == (16, pytest.approx(0.006))
+    assert recipe_of(asked, 20_001, dataclasses.replace(sizes, hidden=512))[1:] == (64, 0.0015)
+    for own, expected in (({"batch_size": 5}, 5), ({"recipe": "paper"}, 80)):
+        assert recipe_of(dataclasses.replace(asked, **own), 5_000, sizes)[1] == expected
+    text = TrainingSettings(kind="feed-forward-lm", max_epochs=1)
+    assert recipe_of(text, 5_000, sizes)[1] == 16
+    assert recipe_of(TrainingSettings(max_epochs=1), 5_000, SIZES)[1] == 32
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from tuning.improvement.session import (
     new_benefits,
     page,
     rounds_for,
+    shared,
 )
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
 from tuning.metrics.significance import SystemDifference
@@ -64,6 +65,18 @@ def test_rounds_fit_into_the_time() -> None:
     """Tuning takes a share of the time, but at least two rounds; without a time all rounds."""
     found = [rounds_for(time, 0.12, 30.0) for time in (60.0, 1500.0, 7200.0, None)]
     assert found == [2, 5, 8, 8]
+
+
+def test_trainings_share_the_cores(tmp_path: Path) -> None:
+    """On two cores, the sentence model learns all the time, beside the other models."""
+    texts = tmp_path / "a", tmp_path / "b"
+    plans = [ImprovePlan(tmp_path / "o", None, texts, texts, cores=cores) for cores in (1, 2, 8)]
+    assert [plan.threads for plan in plans] == [1, 1, 4]
+    found = [shared(100.0, plan.lanes) for plan in plans]
+    names = [part.name for part in PARTS]
+    assert [[one[name] for name in names] for one in found] == [
+        pytest.approx(seconds) for seconds in ([20, 20, 60], [50, 50, 100], [50, 50, 100])
+    ]
 
 
 def test_the_page(tmp_path: Path) -> None:
