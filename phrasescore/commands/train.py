@@ -208,8 +208,8 @@ class TrainOptions(Device):
     batch_size: int | None = option(
         BATCH,
         "The number of pairs in an update.  [default: depends on the size of the table, with "
-        "--recipe paper 64; models of sentences: 64, or 16 for up to 20,000 sentences; with "
-        "--recipe paper 64, search and encdec 80]",
+        "--recipe paper 64; search, encdec: 64, or 16 for up to 20,000 pairs, with --recipe "
+        "paper 80; language models: 64 sentences, or 16 for a text of up to 8,000]",
     )
     learning_rate: float | None = option(
         BoundedFloat(0, 100, min_open=True),

@@ -32,12 +32,13 @@ _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # Adam changes each weight by about the learning rate, so it changes a sum over H weights by up to H
 # times the rate. Narrower layers therefore tolerate a higher rate, up to this factor.
 _MAX_TIMES = 4.0
-# Texts of news of up to so many sentences train in smaller batches. On English-Hausa (5,600 pairs),
-# RNNsearch of 128 units had 7.41, 6.77 and 6.51 nats a word on unseen sentences after 8 passes with
-# batches of 64, 16 and 8 at a rate of 0.0015, and 6.33, 6.08 and 6.71 with batches of 16 at 0.003,
-# 0.006 and 0.012; a language model after 3 passes 5.62 with 64, 5.39 with 16, and 5.33 with 16 at
-# twice the rate. Batches of 8 take a third longer. Multi30k (29,000 captions) was tested with 64.
-_LITTLE_TEXT, _SMALL_BATCH = 20_000, 16
+# Batches of little text, in nats a word on unseen sentences. RNNsearch of 128 units on
+# English-Hausa (5,600 pairs of news) after 8 passes: 7.41, 6.77 and 6.51 with batches of 64, 16 and
+# 8 at a rate of 0.0015; 6.33, 6.08 and 6.71 with batches of 16 at 0.003, 0.006 and 0.012. Batches of
+# 8 take a third longer. With 18,000 pairs of English-Indonesian, 16 was tried alone. A language model
+# of Hausa after 3 passes: 5.62 and 5.39 with 64 and 16; of Indonesian after 2.4: 6.29 with 64, and
+# 6.38 with 16 at twice the rate. Multi30k (29,000 captions) was tested with 64.
+_SMALL_BATCH = 16
 _SHRINKAGE = 0.1  # a gradient that is not finite is replaced by the weights times this factor
 
 
@@ -50,8 +51,9 @@ class Recipe:
         batch_size: Default number of pairs in a batch; ``None`` if it depends on the table
             (:func:`batch_size_for`).
         learning_rate: Default of the highest learning rate, for ``width`` units.
-        width: The number of hidden units that ``learning_rate`` suits; narrower models of gated
-            units, and models of text, learn faster (:meth:`rate_of_width`). ``None`` for one rate.
+        small: The number of pairs up to which a batch is small.
+        width: The number of hidden units that ``learning_rate`` suits; narrower models learn at a
+            higher rate (:meth:`rate_of_width`). ``None`` for one rate.
         mean_loss: Whether the loss of an update is the mean over words; otherwise it is the sum.
         decays: Whether the learning rate warms up and decays; otherwise it is constant.
         optimizer: Changes weights, with the arguments of :func:`adam`.
@@ -73,6 +75,7 @@ class Recipe:
     plan_held_out: Plan = uniform_plan
     min_share: int = 8
     width: int | None = None
+    small: int = 0
 
     def rate_of_width(self, hidden: int) -> float:
         """Return the default of the highest learning rate for a number of hidden units.
@@ -119,9 +122,9 @@ _PAPER = Recipe(
 # for models of sentences; `paper` follows Bahdanau et al. (2014), appendix B.2
 _FAST_LONG, _PAPER_LONG = (
     dataclasses.replace(
-        recipe, plan=plan, plan_held_out=bucket_plan, min_share=32, width=width, batch_size=64
+        recipe, plan=plan, plan_held_out=bucket_plan, min_share=32, batch_size=64, width=None
     )
-    for recipe, plan, width in ((_FAST, bucket_plan, 512), (_PAPER, paper_sentence_plan, None))
+    for recipe, plan in ((_FAST, bucket_plan), (_PAPER, paper_sentence_plan))
 )
 # Cho et al. (2014), 4.1.2, state only the initial weights of their language model and when its
 # training ends. The rest follows their training of translation models: Adadelta, the summed loss,
@@ -130,9 +133,11 @@ _FAST_LONG, _PAPER_LONG = (
 RECIPES: dict[tuple[Material, RecipeName], Recipe] = {
     ("phrases", "fast"): _FAST,
     ("phrases", "paper"): _PAPER,
-    ("sentences", "fast"): dataclasses.replace(_FAST_LONG, learning_rate=1.5e-3),
+    ("sentences", "fast"): dataclasses.replace(
+        _FAST_LONG, learning_rate=1.5e-3, width=512, small=20_000
+    ),
     ("sentences", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=80),
-    ("text", "fast"): _FAST_LONG,
+    ("text", "fast"): dataclasses.replace(_FAST_LONG, small=8_000),
     ("text", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=64, keeps_best=True),
 }
 
@@ -150,9 +155,9 @@ def recipe_of(
     recipe = RECIPES[settings.learns_from, settings.recipe]
     size, rate = recipe.batch_size or batch_size_for(pairs), recipe.learning_rate
     is_gated = isinstance(model, EncoderDecoderSettings) and model.unit == "gated"
-    if is_gated or settings.learns_from != "phrases":  # phrases: tested with 128 to 400 units
+    if is_gated or settings.learns_from != "phrases":  # tested with 128 to 400 units
         rate = recipe.rate_of_width(model.hidden)
-    if recipe.plan is bucket_plan and pairs <= _LITTLE_TEXT:
+    if pairs <= recipe.small:
         size = _SMALL_BATCH
     return recipe, settings.batch_size or size, settings.learning_rate or rate
 

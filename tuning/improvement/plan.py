@@ -62,6 +62,7 @@ LANGUAGE = Part("language-model", "feed-forward-lm", 0.2, 8 / 14)
 SENTENCE = Part("sentence-model", "search", 0.6, 1)
 PARTS = (PHRASE, LANGUAGE, SENTENCE)
 Parts = Sequence[Part]
+_MOST_PASSES_OF_TEXT = 5  # with more, a language model learns little text by heart
 # With few words, fewer merges leave pieces that are frequent enough to be learnt.
 _MERGES, _FEW_MERGES, _MANY_WORDS = 5000, 2000, 250_000
 
@@ -200,6 +201,8 @@ class ImprovePlan:
         counts = Counter(Text.read(target).tokens())
         words = counts.total()
         if part is LANGUAGE:
+            if is_time:
+                options += ["--max-epochs", _MOST_PASSES_OF_TEXT]
             # words that occur once teach the model what an unknown word is
             repeated = sum(count > 1 for count in counts.values())
             options += ["--self-normalise", "--target-words", max(1, repeated)]
