@@ -33,11 +33,11 @@ _WARM_UP_UPDATES, _WARM_UP_SHARE = 200, 0.05
 # times the rate. Narrower layers therefore tolerate a higher rate, up to this factor.
 _MAX_TIMES = 4.0
 # Batches of little text, in nats a word on unseen sentences. RNNsearch of 128 units on
-# English-Hausa (5,600 pairs of news) after 8 passes: 7.41, 6.77 and 6.51 with batches of 64, 16 and
-# 8 at a rate of 0.0015; 6.33, 6.08 and 6.71 with batches of 16 at 0.003, 0.006 and 0.012. Batches of
-# 8 take a third longer. With 18,000 pairs of English-Indonesian, 16 was tried alone. A language model
-# of Hausa after 3 passes: 5.62 and 5.39 with 64 and 16; of Indonesian after 2.4: 6.29 with 64, and
-# 6.38 with 16 at twice the rate. Multi30k (29,000 captions) was tested with 64.
+# English-Hausa (5,600 pairs of news) after 8 passes: 7.41, 6.77 and 6.51 with batches of 64, 16
+# and 8 at a rate of 0.0015; 6.33, 6.08 and 6.71 with batches of 16 at 0.003, 0.006 and 0.012.
+# Batches of 8 take a third longer. With 18,000 pairs of English-Indonesian, 16 was tried alone. A
+# language model of Hausa after 3 passes: 5.62 and 5.39 with 64 and 16; of Indonesian after 2.4:
+# 6.29 with 64, and 6.38 with 16 at twice the rate. Multi30k (29,000 captions) was tested with 64.
 _SMALL_BATCH = 16
 _SHRINKAGE = 0.1  # a gradient that is not finite is replaced by the weights times this factor
 
