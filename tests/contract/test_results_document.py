@@ -205,4 +205,11 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
     for benefit in results.records["en-id"]["benefits"].values():
         numbers = [points(benefit[name], sign=True) for name in ("gain", "low", "high")]
         said, low, high = map(re.escape, numbers)
-        assert re.search(rf"{said}( BLEU over lists of dev)?, {low} to\s{high}", page)
+        assert re.search(rf"{said}( BLEU)? over lists of dev, {low} to\s{high}", page)
+    before, after = (results.row("en-id", name, "raw") for name in ("baseline", "improved"))
+    found = field_table.compared(results, "en-id", before.name, after.name, "raw")
+    gain = after.bleu.bleu - before.bleu.bleu
+    moved, low, high = (points(each, sign=True) for each in (gain, found.low, found.high))
+    assert f"**{moved} on the test set ({low} to {high})**" in " ".join(page.split())
+    readme = (PROJECT / "README.md").read_text("utf-8")
+    assert f"gained {moved[1:]} BLEU ({low[1:]} to {high[1:]})" in readme
