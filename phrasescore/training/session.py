@@ -398,7 +398,8 @@ def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
             continue
         known = frequency_nll(trainer.pairs.target, parts.training, rows)
         if figure.nll > _LEARNT * known:
-            more = "--max-epochs" if trainer.settings.max_time is None else "--max-time"
+            limit = trainer.settings.max_epochs
+            more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
             trainer.processes.say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
                 f"where word frequencies alone give {known:.3f}; the same command with a larger "

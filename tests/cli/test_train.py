@@ -330,6 +330,9 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     assert "a larger --max-time trains it further" in said
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert 0 < record["training"]["passes"] < 1
+    options = [*SMALL, "--max-epochs", "1", "--max-time", "1h", "--learning-rate", "1e-6"]
+    done = phrasescore("train", table, "other", *options)
+    assert "a larger --max-epochs trains it further" in done.stderr.decode(), "what ended the run"
 
 
 def test_evaluations_leave_most_of_the_time_to_training(
