@@ -244,7 +244,8 @@ class Trainer:
         settings, state = self.settings, self.state
         if settings.max_epochs is not None and state.epoch >= settings.max_epochs:
             return True
-        if settings.max_time is not None and self._fraction() >= 1.0:
+        # at least one update: the first one may compile code, so the clock starts again after it
+        if settings.max_time is not None and state.updates and self._fraction() >= 1.0:
             return True
         return bool(settings.patience and state.since_best >= settings.patience)
 

@@ -138,7 +138,7 @@ RECIPES: dict[tuple[Material, RecipeName], Recipe] = {
     ),
     ("sentences", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=80),
     ("text", "fast"): dataclasses.replace(_FAST_LONG, small=8_000),
-    ("text", "paper"): dataclasses.replace(_PAPER_LONG, batch_size=64, keeps_best=True),
+    ("text", "paper"): dataclasses.replace(_PAPER_LONG, keeps_best=True),
 }
 
 

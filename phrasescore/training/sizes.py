@@ -34,8 +34,8 @@ class _Sizes:
 # Sentences: for a word of English-Hausa, a model of 256 units took 2.3 times, and one of 512 units
 # 7.4 times the time of 128 units, on one core in float32. On its unseen sentences, 256 units after
 # 4 passes (5.97 nats a word, the rate still high) were better than 128 units after 8 (6.08), which
-# take as long; on English-Indonesian, 384 units after 5 passes had 5.02, and 128 units after 8
-# passes 6.48. On Multi30k, 512 units gained most, with 14 passes.
+# take as long; on English-Indonesian, 384 units had 5.02 after 5 passes, and 128 units 6.48 after 8
+# passes in a third of the time. On Multi30k, 512 units gained most, with 14 passes.
 _SIZES: Mapping[Material, _Sizes] = {
     "phrases": _Sizes((1000, 700, 500, 400, 300, 200), 2.0, 820, 521),
     "sentences": _Sizes((512, 384, 256, 128), 5.0, math.inf, 146),

@@ -320,11 +320,11 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:
     """A warning says so, even if there is only one evaluation."""
-    options = [*SMALL, "--hidden", "400", "--max-time", "0.001s", "--learning-rate", "1e-6"]
+    options = [*SMALL, "--hidden", "400", "--max-time", "0.000001s", "--learning-rate", "1e-6"]
     done = phrasescore("train", table, "model", *options)
     assert done.returncode == 0, done.stderr.decode()
     said = done.stderr.decode()
-    assert re.search(r"words in \d+ updates: 0", said)
+    assert re.search("words in [12] updates: 0", said)
     assert "warning: the model has hardly learnt anything: " in said
     assert "nats per word, where word frequencies alone give " in said
     assert "a larger --max-time trains it further" in said
