@@ -292,10 +292,10 @@ def train(options: TrainOptions) -> None:
     \b
       phrasescore train train.en train.fr MODEL/ --kind search
 
-    Language models learn from one text:
+    Language models learn from one or more texts:
 
     \b
-      phrasescore train train.fr MODEL/ --kind feed-forward-lm
+      phrasescore train train.fr more.fr MODEL/ --kind feed-forward-lm
 
     MODEL.training/ holds the state of the training; after Ctrl-C or a crash, the same command
     continues. To train a finished model further, give the same command a larger --max-time or

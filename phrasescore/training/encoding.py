@@ -241,6 +241,7 @@ def encode_texts(
     settings: PairSettings,
     *,
     max_length: int,
+    more: Paths = (),
     held_out: Paths = (),
 ) -> EncodedPairs:
     """Encode texts, unless an earlier run has done so.
@@ -250,6 +251,7 @@ def encode_texts(
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
         max_length: Pairs with more words on either side are left out of training.
+        more: More texts like the target, where it is alone.
         held_out: Held-out texts for the same sides, if any. Their pairs come last, and their
             words are not counted for the shortlists.
 
@@ -263,9 +265,11 @@ def encode_texts(
         lines: list[int] = []  # how many training lines, and how many held-out lines
 
         def blocks() -> Iterator[Sequence[TokenSpans]]:
-            for texts in filter(None, (paths, held_out)):
+            for parts in [(paths, *((path,) for path in more)), filter(None, (held_out,))]:
                 lines.append(0)
-                for block in _blocks(texts, settings.factor):
+                for block in itertools.chain.from_iterable(
+                    _blocks(texts, settings.factor) for texts in parts
+                ):
                     lines[-1] += len(block)
                     yield block.tokens
 

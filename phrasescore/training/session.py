@@ -320,7 +320,9 @@ def _encode(settings: TrainingSettings, asked: Entry) -> EncodedPairs:
     if settings.learns_from == "phrases":
         return encode_table(settings.inputs[0], folder, encoding)
     limit, held_out = settings.length_limit, settings.held_out_text
-    return encode_texts(settings.inputs, folder, encoding, max_length=limit, held_out=held_out)
+    number = len(settings.model_kind.inputs)
+    texts, more = settings.inputs[:number], settings.inputs[number:]
+    return encode_texts(texts, folder, encoding, max_length=limit, more=more, held_out=held_out)
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:

@@ -93,7 +93,8 @@ class TrainingSettings:
     defaults are filled in by :meth:`in_force`.
 
     Attributes:
-        inputs: The files to learn from: one or two, as the kind requires.
+        inputs: The files to learn from: one or two, as the kind requires; for a language model,
+            any number.
         model: The folder to write.
     """
 
@@ -144,7 +145,8 @@ class TrainingSettings:
             SettingsError: The kind of model lacks an option, or options contradict each other.
         """
         kind = self.model_kind
-        if len(self.inputs) != len(kind.inputs):
+        more = len(self.inputs) - len(kind.inputs)
+        if more < 0 or (more and kind.reads_source):
             raise SettingsError(
                 f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but got "
                 f"{counted(len(self.inputs) + 1, 'name')}"

@@ -95,6 +95,7 @@ def test_killed_and_continued(
         (["--parallel", "toy/dev.src", "train/dev.trg"], "300 lines, but"),
         (["-o", "toy"], "has no record of improve"),
         (["-o", "toy/lm.arpa"], "a file, where a folder was expected"),
+        (["--target-text", "/dev/null"], "the text contains no sentence"),
         (["--tokenize", "en", "fr"], "are for building a system"),
         (["--time", "2h"], "--time and --passes exclude each other"),
     ],

@@ -83,6 +83,21 @@ class ToyDecoder:
             words.append(lines)
         return cls(words, np.round(features, 4))
 
+    @classmethod
+    def across_a_valley(cls, references: Sequence[bytes], rng: np.random.Generator) -> ToyDecoder:
+        """Make three translations: the start weights choose the first, and the third is right.
+
+        Weights between those of the first and those of the third choose the second, which is worst.
+        """
+        words, features = [], np.zeros((len(references), 3, 3))
+        start, far = np.array([1.0, 1.0]), np.array([1.0, -1.0])
+        for sentence, reference in enumerate(references):
+            right = reference.split(b" ")
+            words.append([b" ".join([*right[:5], b"x"]), b"x", reference])
+            table = np.array([start, 0.95 * start + 0.35 * far, far]) * rng.uniform(1, 2)
+            features[sentence] = np.column_stack([np.full(3, -len(right)), table])
+        return cls(words, np.round(features, 4))
+
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
     ) -> int:

@@ -31,6 +31,11 @@ class ImproveOptions(Result):
     )
     source: Path = option(_FILE, "The dev set, prepared like the parallel text.", required=True)
     reference: Path = option(_FILE, "The reference translation of the dev set.", required=True)
+    target_text: Path | None = option(
+        _FILE,
+        "More text of the target language, prepared like the parallel text. The neural language "
+        "model learns from it too, and a system that is built has an n-gram model of it.",
+    )
     output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     time: float = option(
         positive_duration,
@@ -84,6 +89,7 @@ def improve(options: ImproveOptions) -> None:
         (options.parallel[0].absolute(), options.parallel[1].absolute()),
         (options.source.absolute(), options.reference.absolute()),
         options.build_options,
+        options.target_text and options.target_text.absolute(),
     )
     time = None if options.passes else options.time
     record = run(plan, time, options.passes, lambda text: click.echo(text, err=True))

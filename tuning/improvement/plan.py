@@ -3,7 +3,8 @@
 All outputs are in one folder:
 
 * ``build/``: the system, if the command begins with parallel text, and ``dev.source`` and
-  ``dev.target``, the dev set prepared like its text; otherwise ``start/``, the given system;
+  ``dev.target``, the dev set prepared like its text (and ``more.target.gz``, further text);
+  otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
 * ``speed/``: a phrase model that was trained for seconds, to measure its speed;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
@@ -21,7 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from moses_integration.doctor.texts import Text
+from moses_integration.doctor.texts import Text, words_of
 from moses_integration.ini.edits import find_table_feature
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
@@ -30,8 +31,10 @@ from moses_integration.tables.filtering import INI_NAME
 from phrasescore.errors import InputError
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.processes import usable_cores
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.training.sizes import hidden_for, smallest
+from phrasescore.words import SHORTLIST_WORDS
 from tuning.experiment.plan import PROGRAM, CommandStep, command_step
 from tuning.loop.weights import WEIGHTS
 
@@ -108,6 +111,7 @@ class ImprovePlan:
         parallel: The parallel text, source and target.
         dev: The source and the reference of the dev set.
         build: Options of ``build``.
+        target_text: More text of the target language, if any.
         cores: The cores of this machine.
     """
 
@@ -116,6 +120,7 @@ class ImprovePlan:
     parallel: tuple[Path, Path]
     dev: tuple[Path, Path]
     build: tuple[str, ...] = ()
+    target_text: Path | None = None
     cores: int = field(default_factory=usable_cores)
 
     @property
@@ -148,6 +153,20 @@ class ImprovePlan:
         return self.dev if self.system else prepared
 
     @property
+    def inputs(self) -> tuple[Path, ...]:
+        """The given texts."""
+        more = () if self.target_text is None else (self.target_text,)
+        return *self.parallel, *self.dev, *more
+
+    @property
+    def target_texts(self) -> tuple[Path, ...]:
+        """The texts of the target language, in the system's tokens."""
+        if self.target_text is None:
+            return self.texts[1:]
+        more = self.target_text if self.system else self.folder / "more.target.gz"
+        return self.texts[1], more
+
+    @property
     def table(self) -> Path:
         """The phrase table of the system without new parts.
 
@@ -166,13 +185,20 @@ class ImprovePlan:
         """Yield the steps up to the decoding with the untuned system."""
         start = self.start
         if self.system is None:
-            folder = SystemFolder(start)
+            folder = SystemFolder(start, len(self.target_texts))
             made = (*folder.texts, *folder.tables, *folder.language_models, *folder.inis[::-1])
             marks = [path.name for path in made]
-            yield _step("build", "build", *self.build, *self.parallel, start, marks=marks)
-            for side, raw, text in zip(SIDES, self.dev, self.dev_texts, strict=True):
+            more = [] if self.target_text is None else ["--language-model-text", self.target_text]
+            words = *self.build, *more, *self.parallel
+            yield _step("build", "build", *words, start, marks=marks)
+            raw: list[tuple[str, str, Path, Path]] = [
+                *zip(SIDES, SIDES, self.dev, self.dev_texts, strict=True)
+            ]
+            if self.target_text is not None:
+                raw.append(("more", "target", self.target_text, self.target_texts[1]))
+            for name, side, given, text in raw:
                 asked = "--system", folder.inis[1].parent, "--side", side
-                yield _step(f"prepare.{side}", "preprocess", raw, *asked, "-o", text)
+                yield _step(f"prepare.{name}", "preprocess", given, *asked, "-o", text)
         else:
             yield _step("start", "ini", "absolute-paths", self.system, "-o", start / INI_NAME)
         yield self.decode("untuned", start)
@@ -205,9 +231,7 @@ class ImprovePlan:
         if part is LANGUAGE:
             if is_time:
                 options += ["--max-epochs", _MOST_PASSES_OF_TEXT]
-            # words that occur once teach the model what an unknown word is
-            repeated = sum(count > 1 for count in counts.values())
-            options += ["--self-normalise", "--target-words", max(1, repeated)]
+            options += ["--self-normalise", "--target-words", self._words_of_text(counts)]
         elif not is_time:
             hidden = hidden_for("sentences" if part is SENTENCE else "phrases", words)
             options += ["--hidden", hidden]
@@ -215,8 +239,25 @@ class ImprovePlan:
                 options += ["--embedding", hidden // 2, "--rank", hidden // 2]
         if part is SENTENCE and importlib.util.find_spec("subword_nmt"):
             options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
-        inputs = {PHRASE: [self.table], LANGUAGE: [target], SENTENCE: [source, target]}[part]
+        texts = [*self.target_texts]
+        inputs = {PHRASE: [self.table], LANGUAGE: texts, SENTENCE: [source, target]}[part]
         return _step(training_of(part), "train", *options, *inputs, self.model(part))
+
+    def _words_of_text(self, counts: Counter[bytes]) -> int:
+        """Return how many words the language model knows.
+
+        Words that occur once teach it what an unknown word is. More text adds words up to the
+        usual number.
+
+        Args:
+            counts: How often each word of the parallel text occurs; those of more text are added.
+        """
+        own = sum(count > 1 for count in counts.values())
+        for text in self.target_texts[1:]:
+            for line in read_lines(text):
+                counts.update(words_of(line))
+        repeated = sum(count > 1 for count in counts.values())
+        return max(1, own, min(repeated, SHORTLIST_WORDS))
 
     def measure(self, seconds: float) -> CommandStep:
         """Return the step that trains a small phrase model for some seconds, for its speed."""

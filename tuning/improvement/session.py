@@ -28,6 +28,7 @@ from phrasescore.table.input_files import read_lines
 from tuning.experiment.plan import COMMANDS, CommandStep, script
 from tuning.experiment.runner import Runner, Say
 from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
+from tuning.loop.score_benefit import AND
 from tuning.loop.tuning_settings import (
     ScoreBenefit,
     TuningRecord,
@@ -54,6 +55,7 @@ _SECONDS_TO_MEASURE = 10.0
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 _LICENCES = "LICEN[CS]E*"
+ALL_PARTS = "all parts"
 _PAGE = """\
 # Improved system
 
@@ -66,9 +68,10 @@ Translate {text} with the result, a folder that can be moved and copied:
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-A part is kept if its interval is above 0. Models that made few passes learn more with a longer
-`--time`: the same command then trains them further. `commands.sh` has the commands of all steps,
-and `models/NAME/provenance.json` the size of a model.
+A part is kept if its interval is above 0, or if its gain and the interval of all parts together
+are. Models that made few passes learn more with a longer `--time`: the same command then trains
+them further. `commands.sh` has the commands of all steps, and `models/NAME/provenance.json` the
+size of a model.
 
 {times}
 Licences beside the texts: {licences}
@@ -82,7 +85,8 @@ class ImproveRecord(Record):
     Args:
         verdict: A sentence about the result; empty while the work is not finished.
         kept: The names of the parts that the result has.
-        benefits: The estimated benefit of the score of each part; a part may have no estimate.
+        benefits: The estimated benefit of the score of each part, and of `ALL_PARTS` together; a
+            part may have no estimate.
         passes: The passes over its examples that the training of each part made.
         seconds: The time of each step.
         provenance: The provenance of the result.
@@ -156,7 +160,7 @@ class _Improvement:
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
-            provenance=provenance(inputs=(*plan.parallel, *plan.dev), settings=asked),
+            provenance=provenance(inputs=plan.inputs, settings=asked),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
         record.write(plan.folder / RESULT)
@@ -256,16 +260,21 @@ def shared(time: float, lanes: Sequence[Parts]) -> dict[str, float]:
 
 
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
-    """Return the estimated benefit of each new part, by its name; a part may have no estimate."""
+    """Return the estimated benefit of each new part, by its name, and of `ALL_PARTS` if several."""
     old = dict(weights_by_component(baseline.weights))
     # the benefit of several scores together has no weight
     new = (each for each in tuned.benefits if each.name not in old and each.weight is not None)
-    return {part_of(each.name).name: each for each in new}
+    found = {part_of(each.name).name: each for each in new}
+    names = {each.name for each in found.values()}
+    together = [each for each in tuned.benefits if {*each.name.split(AND)} == names]
+    return found | ({ALL_PARTS: together[-1]} if together and len(names) > 1 else {})
 
 
 def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
-    """Return the parts whose benefit has an interval above 0."""
-    return tuple(part for part in PARTS if part.name in benefits and benefits[part.name].low > 0)
+    """Return the parts that help, alone or together with the others, with a gain above 0."""
+    together = ALL_PARTS in benefits and benefits[ALL_PARTS].low > 0
+    found = [(part, benefits[part.name]) for part in PARTS if part.name in benefits]
+    return tuple(part for part, own in found if own.low > 0 or (together and own.gain > 0))
 
 
 def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
@@ -296,8 +305,10 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
         found = "not tried" if passes < _LEAST_PASSES else "no estimate"
         found = _interval(record.benefits[name]) if name in record.benefits else found
         rows.append([name, f"{passes:.2f}", found, "kept" if name in record.kept else "left out"])
+    if ALL_PARTS in record.benefits:
+        rows.append([ALL_PARTS, "", _interval(record.benefits[ALL_PARTS]), ""])
     times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
-    folders = dict.fromkeys(text.parent for text in (*plan.parallel, *plan.dev))
+    folders = dict.fromkeys(text.parent for text in plan.inputs)
     files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
     stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
     system = plan.folder / "system"
@@ -328,6 +339,9 @@ def check_texts(plan: ImprovePlan) -> None:
             raise SettingsError(
                 "this system has models that rescore", path=plan.system, remedy=remedy
             )
+    more = plan.target_text
+    if more is not None and not any(line.strip() for line in read_lines(more)):
+        raise InputError("the text contains no sentence", path=more)
     texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
     for source, target in texts:
         lines, others = len(source.lines), len(target.lines)

@@ -355,7 +355,11 @@ def _radius(rounds: Sequence[TunedRound]) -> float:
     """Return the radius of the trust region after these rounds.
 
     Only equal scores, the sign of a region too small to change a choice, let it grow beyond _TRUST.
+    While nothing has decoded better than the start weights, every third step goes the whole way:
+    good weights may lie beyond worse ones, and a decoding is all there is to lose.
     """
+    if _best(rounds) is rounds[0] and len(rounds) % 3 == 0:
+        return np.inf
     radius, best = _TRUST, rounds[0].score
     for decoded in rounds[1:]:
         if decoded.score < best:

@@ -32,6 +32,7 @@ from tuning.optimizers.optimizer import Problem, Weights
 _MIN_SENTENCES = 20  # with fewer, weights of half the sentences say nothing about the other half
 _RESTARTS = 3  # an estimate needs fewer restarts of MERT than the weights themselves
 TOGETHER = "rescoring"  # the name of all scores that choose among candidates
+AND = " + "  # between the names of scores that are judged together
 _TRAINED = 4  # the scores of a phrase table by Moses's training; models append further scores
 # the usual names in lists, which do not show the classes of features
 _MODELS = frozenset(kind.feature for kind in KINDS)
@@ -72,20 +73,26 @@ def estimate_benefits(
     settings: OptimizationSettings,
     second: Sequence[str] = (),
 ) -> tuple[ScoreBenefit, ...]:
-    """Estimate the benefit of each score that is ln p of a model; nothing for very few sentences.
+    """Estimate the benefit of each score that is ln p of a model, and then of all together.
+
+    There is no estimate for very few sentences.
 
     Args:
         plan: The weights of the system; every optimisation begins with its start weights.
         pool: The candidates of S sentences, at least one of each.
         weights: (F,) the tuned weights.
         settings: The optimiser and the objective.
-        second: The components to judge instead, each alone and then all together.
+        second: The components to judge instead, each alone and then together (`TOGETHER`).
     """
-    columns = [[column] for column in model_columns(plan, pool)]
+    models = model_columns(plan, pool)
+    judged = [plan.names.index(name) for name in second] or models
+    groups = {plan.names[place]: [place] for place in judged}
     if second:
-        places = [plan.names.index(name) for name in second]
-        columns = [*([place] for place in places), places]
-    if not columns or len(pool.starts) <= _MIN_SENTENCES:
+        groups[TOGETHER] = judged
+    every = sorted({*models, *judged})
+    if every != sorted(judged) or not second:
+        groups.setdefault(AND.join(plan.names[place] for place in every), every)
+    if not judged or len(pool.starts) <= _MIN_SENTENCES:
         return ()
     settings = dataclasses.replace(settings, restarts=min(settings.restarts, _RESTARTS))
     problem = plan.problem(pool, settings.objective)
@@ -93,16 +100,14 @@ def estimate_benefits(
     found = []
     try:
         complete = _of_unseen(problem, settings)
-        for number, places in enumerate(columns):
+        for name, places in groups.items():
             off = np.isin(np.arange(len(problem.start)), places)
             start, free = np.where(off, 0, problem.start), problem.free & ~off
             without = _of_unseen(dataclasses.replace(problem, start=start, free=free), settings)
             drawn = bootstrap(without, complete, score, TRIALS, TEST_SEED)
             gain = pooled_difference(without, complete, score)
-            named: tuple[str, float | None] = plan.names[places[0]], float(weights[places[0]])
-            if second and number == len(second):
-                named = TOGETHER, None
-            found.append(ScoreBenefit(*named, gain, drawn.low, drawn.high))
+            weight = float(weights[places[0]]) if name in plan.names else None
+            found.append(ScoreBenefit(name, weight, gain, drawn.low, drawn.high))
     except (NBestError, SettingsError):  # half of the lists leaves nothing to optimise
         return ()
     return tuple(found)
@@ -132,7 +137,9 @@ def benefit_in_words(benefit: ScoreBenefit, objective: str) -> str:
     'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
     """
     gain, low, high = (points(x, sign=True) for x in (benefit.gain, benefit.low, benefit.high))
-    verdict = "helps" if benefit.low > 0 else "is not shown to help"
+    one, several = ("helps", "help") if benefit.low > 0 else ("is not", "are not")
+    verdict = several if AND in benefit.name else one
+    verdict += "" if benefit.low > 0 else " shown to help"
     said = f"{benefit.name} {verdict}: {gain} {objective} (95 % interval {low} to {high}), "
     said += "an estimate over lists"
     if benefit.weight is not None and benefit.weight < 0:

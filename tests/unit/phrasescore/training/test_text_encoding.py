@@ -49,6 +49,25 @@ def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> No
     assert pairs.in_direction("target-source").source.vocabulary == pairs.target.vocabulary
 
 
+def test_several_texts_are_one(tmp_path: Path) -> None:
+    """A language model learns from all texts, and words of a held-out text stay unknown."""
+    first, more = write(tmp_path, "train", b"a b\nb c\n", b"d a\n\ne\n")
+    held_out = (write(tmp_path, "dev", b"a x\n", b"")[0],)
+    given = {"max_length": 3, "more": (more,), "held_out": held_out}
+    pairs = encode_texts((first,), tmp_path / "work", PairSettings(), **given)  # type: ignore[arg-type]
+    (tmp_path / "whole").write_bytes(b"a b\nb c\nd a\n\ne\n")
+    del given["more"]
+    whole = encode_texts((tmp_path / "whole",), tmp_path / "w", PairSettings(), **given)  # type: ignore[arg-type]
+    for one, other in zip(
+        (pairs.target.tokens, pairs.target.offsets),
+        (whole.target.tokens, whole.target.offsets),
+        strict=True,
+    ):
+        np.testing.assert_array_equal(one, other)
+    assert pairs.target.vocabulary == whole.target.vocabulary
+    assert pairs.summary == whole.summary
+
+
 def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Path) -> None:
     """A held-out text adds no words; its sentences may be long; the seed does not matter."""
     paths = write(tmp_path, "train", SOURCE, TARGET)

@@ -39,6 +39,23 @@ def test_a_system_is_built_and_the_dev_set_prepared(tmp_path: Path) -> None:
     assert made >= {*plan.texts, *plan.dev_texts, plan.table}
 
 
+def test_more_text_of_the_target_language(plan: ImprovePlan, tmp_path: Path) -> None:
+    """It gets an n-gram model in a system that is built, and the neural model learns from it."""
+    more = tmp_path / "more.fr"
+    more.write_text("new new words words once\n" + "rare\n" * 2)
+    plan = dataclasses.replace(plan, target_text=more)
+    words = plan.train(LANGUAGE, 60, is_time=True).work.words
+    assert words[-3:-1] == (str(plan.parallel[1]), str(more))
+    assert words[words.index("--target-words") + 1] == "10"  # three more than without the text
+    built = dataclasses.replace(plan, system=None)
+    build, *rest = built.first_steps()
+    assert build.work.words[2:4] == ("--language-model-text", str(more))
+    assert more in build.inputs
+    assert built.folder / "build/lm1.arpa.gz" in build.outputs
+    assert [step.name for step in rest[2:]] == ["prepare.more", "decode.untuned"]
+    assert rest[2].outputs == built.target_texts[1:]
+
+
 def test_steps_read_all_that_decides_their_outputs(plan: ImprovePlan) -> None:
     """A changed model or table repeats the tuning, although the ini that names it is the same."""
     (start, decode) = plan.first_steps()

@@ -10,6 +10,7 @@ from phrasescore.errors import InputError, SettingsError
 from tests.support.toy_system import write_toy_system
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
 from tuning.improvement.session import (
+    ALL_PARTS,
     ImproveRecord,
     check_texts,
     helpful,
@@ -35,6 +36,8 @@ STORED = (
     benefit("NeuralLM0", 0.002),
     benefit("AttentionModel0", 0.01),
     benefit("rescoring", -0.5, None),  # all that rescores, together
+    benefit("TranslationModel0_3 + NeuralLM0 + TranslationModel0_4", 0.8, None),
+    benefit("NeuralLM0 + TranslationModel0_4 + AttentionModel0", 0.0, None),
 )
 
 
@@ -42,10 +45,22 @@ def test_scores_that_do_not_help_are_left_out() -> None:
     """A part is kept only if the interval of its score is above 0."""
     tuned = TuningRecord(objective="bleu", weights={}, benefits=STORED)
     found = new_benefits(BASELINE, tuned)
-    assert found == dict(zip((part.name for part in PARTS), STORED[1:4], strict=True))
+    names = [*(part.name for part in PARTS), ALL_PARTS]
+    assert found == dict(zip(names, (*STORED[1:4], STORED[-1]), strict=True))
     assert helpful(found) == (LANGUAGE, SENTENCE)
     assert helpful({PHRASE.name: benefit("TranslationModel0_4", 0.0)}) == ()
     assert helpful({}) == ()
+
+
+def test_parts_that_help_only_together_are_kept() -> None:
+    """If no part is shown to help alone, but all are, those with a gain are kept."""
+    found = {
+        PHRASE.name: benefit("TranslationModel0_4", -0.001),
+        LANGUAGE.name: benefit("NeuralLM0", -0.02),
+        ALL_PARTS: benefit("", 0.001, None),
+    }
+    assert helpful(found) == (PHRASE,)
+    assert helpful(found | {ALL_PARTS: benefit("", 0.0, None)}) == ()
 
 
 @pytest.mark.parametrize(("low", "kept"), [(0.001, (SENTENCE,)), (0.0, ()), (-0.01, ())])
@@ -86,13 +101,16 @@ def test_the_page(tmp_path: Path) -> None:
     plan = ImprovePlan(tmp_path / "better", None, texts, texts)
     record = ImproveRecord(
         verdict="+1.00 BLEU", kept=("language-model",), seconds={"build": 1234.5},
-        benefits={"language-model": benefit("NeuralLM0", 0.002)},
+        benefits={
+            "language-model": benefit("NeuralLM0", 0.002), ALL_PARTS: benefit("", 0.003, None),
+        },
         passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
     assert "| phrase-model | 0.05 | not tried | left out |" in text
     assert "| sentence-model | 2.00 | no estimate | left out |" in text
     assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
+    assert "| all parts | | +1.30 BLEU (95 % interval +0.30 to +2.30) | |" in " ".join(text.split())
     assert f"phrasescore decode {tmp_path}/better/system <" in text
     assert "| build | 1,234 |" in text
     assert "Translate text that is prepared like the parallel text with" in text

@@ -29,12 +29,12 @@ SENTENCES = 20
 class Bench:
     """A dev set, a decoder and a task, always made from the same seed."""
 
-    def __init__(self, tmp_path: Path, *, all_lengths: bool = False, **options: Any) -> None:
+    def __init__(self, tmp_path: Path, kind: str = "of", **options: Any) -> None:
         rng = np.random.default_rng(5)
         lines = toy_decoder.references(SENTENCES, rng)
         reference = tmp_path / "dev.trg"
         reference.write_bytes(b"".join(line + b"\n" for line in lines))
-        self.decoder = (ToyDecoder.of_all_lengths if all_lengths else ToyDecoder.of)(lines, rng)
+        self.decoder: ToyDecoder = getattr(ToyDecoder, kind)(lines, rng)
         ini = MosesIni.parse(toy_decoder.INI, "toy.ini")
         files = {"ini": "toy.ini", "source": "dev.src", "references": (str(reference),)}
         options = {"restarts": 2, "nbest_size": 10, "threads": 1} | options
@@ -158,12 +158,20 @@ def test_lists_of_too_short_translations_do_not_end_the_tuning(
     The first lists hold translations of at most three of seven words. The weights that are best
     over these lists decode to 28 words.
     """
-    bench = Bench(tmp_path, all_lengths=True, optimizer=optimizer, seed=seed, nbest_size=15)
+    bench = Bench(tmp_path, "of_all_lengths", optimizer=optimizer, seed=seed, nbest_size=15)
     result = bench.run(tmp_path / "run")
     assert result.rounds[0].length_ratio < 0.5
     assert result.best.score > 0.8
     assert 0.9 < result.best.length_ratio < 1.1
     assert max(decoded.length_ratio for decoded in result.rounds) < 2
+
+
+def test_good_weights_beyond_worse_ones_are_found(tmp_path: Path) -> None:
+    """If two steps decoded no better than the start weights, the next goes the whole way."""
+    result = Bench(tmp_path, "across_a_valley").run(tmp_path / "run")
+    scores = [decoded.score for decoded in result.rounds]
+    assert min(scores) < scores[0] < 1
+    assert result.best.score == 1
 
 
 def _round(number: int, score: float, length_ratio: float = 1.0) -> TunedRound:

@@ -79,11 +79,16 @@ def test_a_score_that_helps_and_one_that_does_not(optimizer: OptimizerName) -> N
     plan = WeightPlan.from_weights({"LM0": (1.0,), "NeuralLM0": (0.1,), "NeuralLM1": (0.1,)})
     settings = OptimizationSettings(references=(), optimizer=optimizer, threads=1)
     weights = np.array([0.1, 1.0, -0.2])
-    good, noise = estimate_benefits(plan, pool, weights, settings)
+    good, noise, both = estimate_benefits(plan, pool, weights, settings)
     assert (good.name, good.weight, noise.name, noise.weight) == ("NeuralLM0", 1, "NeuralLM1", -0.2)
     assert 0 < good.low < good.gain < good.high
     assert noise.low < 0 < noise.high
-    assert estimate_benefits(plan, pool, weights, settings) == (good, noise)
+    assert (both.name, both.weight) == ("NeuralLM0 + NeuralLM1", None)
+    assert 0 < both.low < both.gain
+    assert estimate_benefits(plan, pool, weights, settings) == (good, noise, both)
+    second = estimate_benefits(plan, pool, weights, settings, ["NeuralLM1"])
+    assert [each.name for each in second] == ["NeuralLM1", "rescoring", both.name]
+    assert second[-1] == both
     few = pool_of(features[:40], qualities[:40], 8)
     assert estimate_benefits(plan, few, weights, settings) == ()
 
