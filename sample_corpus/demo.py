@@ -17,7 +17,7 @@ from phrasescore.runs import processes
 
 HERE = Path(__file__).resolve().parent
 OUTPUT = Path("demo-output")
-TIME = "150s"
+TIME = "110s"
 
 
 def run(*arguments: str | Path) -> None:

@@ -90,7 +90,7 @@ def test_trainings_share_the_cores(tmp_path: Path) -> None:
     found = [shared(100.0, plan.lanes) for plan in plans]
     names = [part.name for part in PARTS]
     assert [[one[name] for name in names] for one in found] == [
-        pytest.approx(seconds) for seconds in ([20, 20, 60], [50, 50, 100], [50, 50, 100])
+        pytest.approx(seconds) for seconds in ([30, 10, 60], [75, 25, 100], [75, 25, 100])
     ]
 
 
