@@ -202,14 +202,31 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
         cells = [shown(ours), shown(other), f"{moved} ({low} to {high})", shown(best(pair, "m2m"))]
         assert re.search(rf"\| English–{name} \| [\d,]+ \| {re.escape(' | '.join(cells))} \|", page)
     assert f"| {shown(results.row('en-id', field_table.TUNED, 'raw'))} | – |" in page
-    for benefit in results.records["en-id"]["benefits"].values():
-        numbers = [points(benefit[name], sign=True) for name in ("gain", "low", "high")]
-        said, low, high = map(re.escape, numbers)
-        assert re.search(rf"{said}( BLEU)? over lists of dev, {low} to\s{high}", page)
-    before, after = (results.row("en-id", name, "raw") for name in ("baseline", "improved"))
-    found = field_table.compared(results, "en-id", before.name, after.name, "raw")
-    gain = after.bleu.bleu - before.bleu.bleu
-    moved, low, high = (points(each, sign=True) for each in (gain, found.low, found.high))
-    assert f"**{moved} on the test set ({low} to {high})**" in " ".join(page.split())
+    words = " ".join(page.split())
+    for pair, name in (("en-hau", "Hausa"), ("en-id", "Indonesian")):
+        record = results.records[pair]
+        row = f"| {name} | {record['time'] / 60:.0f}m | {', '.join(record['kept'])} | "
+        moved = _gain(results, pair, "baseline", "improved")
+        dev = record["verdict"].split(" on ")[0].replace(" BLEU (95 % interval", " (")
+        assert f"{row}{dev.replace('( ', '(')} | {moved} |" in words
+    assert not results.records["en-yor"].get("kept")
+    gain, low, high, p = field_table.pooled(results, "raw")
+    shown_mean = "{} ({} to {})".format(*(points(each, sign=True) for each in (gain, low, high)))
+    assert p < 0.001
+    assert f"| {shown_mean}, p < 0.001 |" in words
+    assert shown_mean in " ".join((PROJECT / "docs" / "results.md").read_text("utf-8").split())
+    together = results.records["en-hau"]["benefits"]["all parts"]
+    numbers = (points(together[name], sign=True) for name in ("gain", "low", "high"))
+    assert "{} over lists of dev ({} to {})".format(*numbers) in words
+    second = _gain(results, "en-hau", "transformer_en_hau_rel_news_newsft", "improved")
+    assert second.replace(" (", " BLEU (") in words
     readme = (PROJECT / "README.md").read_text("utf-8")
-    assert f"gained {moved[1:]} BLEU ({low[1:]} to {high[1:]})" in readme
+    assert f"gained {moved.replace('+', '').replace(' (', ' BLEU (')}" in readme
+
+
+def _gain(results: field_table.Results, pair: str, first: str, second: str) -> str:
+    """Return the difference of two rows of a pair in raw BLEU, with its interval."""
+    found = field_table.compared(results, pair, first, second, "raw")
+    rows = (results.row(pair, name, "raw").bleu.bleu for name in (second, first))
+    gain = next(rows) - next(rows)
+    return "{} ({} to {})".format(*(points(x, sign=True) for x in (gain, found.low, found.high)))
