@@ -123,7 +123,7 @@ class Bench:
         ]
 
     def ours(self, search: str, *more: str, text: str = "text", cache: Path | None = None) -> Cost:
-        command = self.our_command(search, *more, text=text)
+        command = self.our_command(search, "--threads", "1", *more, text=text)
         return run(command, folder=self.folder, cache=cache)
 
     def theirs(self, search: str, program: Path, ini: str, text: str = "text") -> Cost:
@@ -222,7 +222,8 @@ def side_by_side(bench: Bench, search: str, runs: int) -> dict[str, object]:
         return bench.together([bench.our_command(search, *_STORED, "--threads", "2", text=text)])
 
     def processes(*texts: str) -> float:
-        return bench.together([bench.our_command(search, *_STORED, text=text) for text in texts])
+        options = *_STORED, "--threads", "1"
+        return bench.together([bench.our_command(search, *options, text=text) for text in texts])
 
     ways = {
         "one thread": (1, lambda: processes("text"), lambda: processes("one")),

@@ -251,7 +251,7 @@ def encode_texts(
         folder: Output folder; created if it does not exist.
         settings: Sizes of the shortlists, and the factor.
         max_length: Pairs with more words on either side are left out of training.
-        more: More texts like the target, where it is alone.
+        more: Further target texts, if there is no source.
         held_out: Held-out texts for the same sides, if any. Their pairs come last, and their
             words are not counted for the shortlists.
 

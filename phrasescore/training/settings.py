@@ -93,8 +93,8 @@ class TrainingSettings:
     defaults are filled in by :meth:`in_force`.
 
     Attributes:
-        inputs: The files to learn from: one or two, as the kind requires; for a language model,
-            any number.
+        inputs: The files to learn from: one or two, as the kind requires; a language model takes
+            one or more.
         model: The folder to write.
     """
 

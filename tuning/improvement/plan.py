@@ -48,8 +48,8 @@ class Part:
         kind: The kind of its model, as for ``train --kind``.
         share: Its share of the time for training, relative to the parts of its lane. On Multi30k
             (docs/results-detail.md), the sentence model brings most and learns longest. The
-            language model learns fastest: on 6,000 pairs of news, it had made all its passes in a
-            tenth of an equal share, and the phrase model 0.7.
+            language model learns fastest: with an equal share, it needed a tenth of it for all its
+            passes over 6,000 pairs of news, while the phrase model made 0.7.
         passes: Its passes over its examples, as a share of the sentence model's. On Multi30k, 2, 8
             and 14 passes were enough.
     """

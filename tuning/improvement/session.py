@@ -68,10 +68,10 @@ Translate {text} with the result, a folder that can be moved and copied:
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-A part is kept if its interval is above 0, or if its gain and the interval of all parts together
-are. Models that made few passes learn more with a longer `--time`: the same command then trains
-them further. `commands.sh` has the commands of all steps, and `models/NAME/provenance.json` the
-size of a model.
+A part is kept if its interval is above 0. If no interval but that of all parts is, all parts with
+a gain above 0 are kept. Models that made few passes learn more with a longer `--time`: the same
+command then trains them further. `commands.sh` has the commands of all steps, and
+`models/NAME/provenance.json` the size of a model.
 
 {times}
 Licences beside the texts: {licences}
@@ -260,7 +260,10 @@ def shared(time: float, lanes: Sequence[Parts]) -> dict[str, float]:
 
 
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
-    """Return the estimated benefit of each new part, by its name, and of `ALL_PARTS` if several."""
+    """Return the estimated benefit of each new part, by its name, and of `ALL_PARTS` if several.
+
+    If the baseline has scores of models itself, there is no estimate of the new parts together.
+    """
     old = dict(weights_by_component(baseline.weights))
     # the benefit of several scores together has no weight
     new = (each for each in tuned.benefits if each.name not in old and each.weight is not None)
@@ -271,10 +274,15 @@ def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, Score
 
 
 def helpful(benefits: Mapping[str, ScoreBenefit]) -> Parts:
-    """Return the parts that help, alone or together with the others, with a gain above 0."""
-    together = ALL_PARTS in benefits and benefits[ALL_PARTS].low > 0
+    """Return the parts that help alone; if there are none but all help together, those with a gain.
+
+    A part helps if its interval is above 0.
+    """
     found = [(part, benefits[part.name]) for part in PARTS if part.name in benefits]
-    return tuple(part for part, own in found if own.low > 0 or (together and own.gain > 0))
+    alone = tuple(part for part, own in found if own.low > 0)
+    if alone or ALL_PARTS not in benefits or benefits[ALL_PARTS].low <= 0:
+        return alone
+    return tuple(part for part, own in found if own.gain > 0)
 
 
 def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:

@@ -225,7 +225,7 @@ def optimize_lists(
     Args:
         task: The lists and the settings.
         second: The start weights of features that ``task.start`` lacks; only their benefits are
-            estimated.
+            estimated, alone and together with others.
 
     Raises:
         NBestError: A list is damaged or does not match the references or the start weights.

@@ -8,7 +8,8 @@ Weights found over a pool are only a proposal. If the pool has no good translati
 length, the weights that choose best in it lie far outside of what it supports, and decoding with
 them gives translations several times too long. So every optimisation starts from the weights that
 decoded best so far, and the next round decodes with weights within a trust region around them. The
-region shrinks with every round that decodes worse, and grows again with every better one.
+region shrinks with every round that decodes worse, and grows again with every better one. As long
+as no round beats the start weights, every third step ignores the region.
 
 A run ends after ``rounds`` optimisations, when a round finds no new candidate, or when no weight
 changes. The dev set is also decoded with the last optimised weights. ``tune`` runs this loop once,
@@ -67,6 +68,7 @@ _SAME_WEIGHT = 1e-5
 # the largest radius of the trust region, in the units of `within_trust`; measured on news texts of
 # three languages, longer steps often led to translations several times too long
 _TRUST = 0.2
+_WHOLE = 3  # of so many steps that start from untuned weights, one goes the whole way
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
 _RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
 _STILL_RISING = 0.001  # a gain of the last round that promises more
@@ -354,21 +356,19 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
 def _radius(rounds: Sequence[TunedRound]) -> float:
     """Return the radius of the trust region after these rounds.
 
-    Only equal scores, the sign of a region too small to change a choice, let it grow beyond _TRUST.
-    While nothing has decoded better than the start weights, every third step goes the whole way:
-    good weights may lie beyond worse ones, and a decoding is all there is to lose.
+    Equal scores, the sign of a region too small to change a choice, let it grow beyond _TRUST. As
+    long as no round beats the start weights, there is no limit after every third round: good
+    weights may lie beyond worse ones. Such a step, if it fails, says nothing about the region.
     """
-    if _best(rounds) is rounds[0] and len(rounds) % 3 == 0:
-        return np.inf
-    radius, best = _TRUST, rounds[0].score
-    for decoded in rounds[1:]:
-        if decoded.score < best:
-            radius /= 2
-        elif decoded.score == best:
-            radius *= 2
-        else:
+    radius, start = _TRUST, rounds[0].score
+    best = start
+    for number, decoded in enumerate(rounds[1:], 1):
+        if decoded.score > best:
             radius, best = max(radius, min(2 * radius, _TRUST)), decoded.score
-    return radius if best else np.inf  # a score of 0 cannot get worse
+        elif best > start or number % _WHOLE:
+            radius *= 2 if decoded.score == best else 0.5
+    whole = best == start and len(rounds) % _WHOLE == 0
+    return np.inf if whole or not best else radius  # a score of 0 cannot get worse
 
 
 def within_trust(problem: Problem, found: Weights, radius: float) -> tuple[Weights, float]:

@@ -8,6 +8,7 @@ decoder found all candidates with one system, so without the score it might have
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 from collections.abc import Sequence
 from functools import partial
@@ -82,7 +83,8 @@ def estimate_benefits(
         pool: The candidates of S sentences, at least one of each.
         weights: (F,) the tuned weights.
         settings: The optimiser and the objective.
-        second: The components to judge instead, each alone and then together (`TOGETHER`).
+        second: The components to judge instead, each alone, then together (`TOGETHER`), and then
+            with all other scores of models.
     """
     models = model_columns(plan, pool)
     judged = [plan.names.index(name) for name in second] or models
@@ -98,7 +100,7 @@ def estimate_benefits(
     problem = plan.problem(pool, settings.objective)
     score = partial(np.apply_along_axis, partial(objective_score, settings.objective), -1)
     found = []
-    try:
+    with contextlib.suppress(NBestError, SettingsError):  # half of the lists may leave no choice
         complete = _of_unseen(problem, settings)
         for name, places in groups.items():
             off = np.isin(np.arange(len(problem.start)), places)
@@ -108,8 +110,6 @@ def estimate_benefits(
             gain = pooled_difference(without, complete, score)
             weight = float(weights[places[0]]) if name in plan.names else None
             found.append(ScoreBenefit(name, weight, gain, drawn.low, drawn.high))
-    except (NBestError, SettingsError):  # half of the lists leaves nothing to optimise
-        return ()
     return tuple(found)
 
 

@@ -60,6 +60,7 @@ def test_parts_that_help_only_together_are_kept() -> None:
         ALL_PARTS: benefit("", 0.001, None),
     }
     assert helpful(found) == (PHRASE,)
+    assert helpful(found | {SENTENCE.name: benefit("AttentionModel0", 0.1)}) == (SENTENCE,)
     assert helpful(found | {ALL_PARTS: benefit("", 0.0, None)}) == ()
 
 
