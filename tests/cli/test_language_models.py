@@ -76,6 +76,21 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     assert b"lm/ is trained already, with the same options and input" in again.stderr
 
 
+def test_two_texts_are_learnt_as_one(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """The model is the same, and the record has both texts."""
+    text = [line + b"\n" for line in sentences(300)]
+    (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"".join(text[:200])))
+    (tmp_path / "more.fr").write_bytes(b"".join(text[200:]))
+    (tmp_path / "whole.fr").write_bytes(b"".join(text))
+    for model, texts in (("two", ["train.fr.gz", "more.fr"]), ("one", ["whole.fr"])):
+        done = phrasescore("train", *texts, model, *TRAIN[3:], "--max-epochs", "1")
+        assert done.returncode == 0, done.stderr.decode()
+    weights = [(tmp_path / model / "model.safetensors").read_bytes() for model in ("one", "two")]
+    assert weights[0] == weights[1]
+    record = json.loads((tmp_path / "two" / "provenance.json").read_text("utf-8"))
+    assert {Path(name).name for name in record["inputs"]} == {"train.fr.gz", "more.fr"}
+
+
 def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Each epoch ends with an evaluation; ten without gain end training; the best model is kept."""
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b"\n".join(sentences(300)) + b"\n"))
@@ -97,14 +112,14 @@ def test_the_paper_s_recipe_ends_by_itself(phrasescore: Phrasescore, tmp_path: P
     ("arguments", "code", "message"),
     [
         (["--order", "1"], 2, "'--order': 1 is not in the range 2<=x<=100"),
-        (["--held-out-text", "dev.fr", "dev.en"], 2, "TEXT MODEL/, but got 3 names"),
+        (["--held-out-text", "dev.fr", "dev.en"], 3, "lm: no such file"),
         (["--held-out-text", "a", "--held-out-text", "b"], 2, "takes TEXT, but got 2 names"),
         (["--rank", "5"], 2, "--rank is not an option of --kind feed-forward-lm. It belongs to"),
         (["--direction", "target-source"], 2, "--direction is not an option of --kind feed-forwa"),
         (["--held-out-sources", "5"], 2, "--held-out-sources is not an option of --kind feed-for"),
         (["--self-normalise", "0"], 2, "is not in the range 0<x"),
         (["--self-normalise", "more"], 2, "'more' is not a valid number"),
-        (["more.fr"], 2, "--kind feed-forward-lm takes TEXT MODEL/, but got 3 names"),
+        (["more.fr"], 3, "lm: no such file"),
         ([], 3, "train.fr.gz: the text has no lines. Check that this is the right text"),
         (["--held-out-text", "dev.fr"], 3, "train.fr.gz: the text has no lines"),
     ],

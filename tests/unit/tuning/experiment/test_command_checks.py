@@ -57,7 +57,7 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TRAIN, "--max-time", "soon"), "is not a time"),
         ((*TRAIN, "--unit", "cell"), "which is none of: gated, tanh"),
         ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
-        ((*TRAIN, "another", "--kind", "rnn-lm"), "takes TEXT MODEL/, but got 3 names"),
+        ((*TRAIN, "another"), "takes PHRASE-TABLE MODEL/, but got 3 names"),
         ((*TRAIN, "--help"), "its options contain --help"),
         (
             (*TRAIN, "--kind", "phrase", "--kind=phrase"),
