@@ -249,12 +249,15 @@ class Pair:
         return [each for each in runs if each.key != one.key] + [found]
 
 
-def planned(name: str, seeds: int, with_moses: bool) -> Iterator[Run]:
-    """Yield the runs of a pair: all seeds of the default, two of the others, one of Moses's."""
+def planned(name: str, seeds: int, binaries: Path | None) -> Iterator[Run]:
+    """Yield the runs of a pair: all seeds of the default, two of the others, one of Moses's.
+
+    Moses's PRO needs megam, which `mert-moses.pl` would download from an address that may be gone.
+    """
     for optimizer in _MOSES_OPTIONS:
         for seed in range(1, (seeds if optimizer == _DEFAULT else min(2, seeds)) + 1):
             yield Run(name, "phrasescore", optimizer, seed)
-        if with_moses:
+        if binaries and (optimizer != "pro" or (binaries / "megam_i686.opt").exists()):
             yield Run(name, "moses", optimizer, 0)
 
 
@@ -354,7 +357,7 @@ def main() -> None:
         base = options.work.resolve() / source.name
         pair = Pair(source.resolve(), base, base, tokenised, options.threads)
         pair.build()
-        plans = [(pair, planned(source.name, options.seeds, options.moses_bin is not None))]
+        plans = [(pair, planned(source.name, options.seeds, options.moses_bin))]
         for alignment in others:
             other = replace(pair, folder=base / alignment)
             other.build_otherwise(alignment, mgiza, scripts)
