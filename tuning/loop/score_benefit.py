@@ -88,12 +88,12 @@ def estimate_benefits(
     """
     models = model_columns(plan, pool)
     judged = [plan.names.index(name) for name in second] or models
-    groups = {plan.names[place]: [place] for place in judged}
+    groups = [(plan.names[place], [place]) for place in judged]
     if second:
-        groups[TOGETHER] = judged
+        groups.append((TOGETHER, judged))
     every = sorted({*models, *judged})
-    if every != sorted(judged) or not second:
-        groups.setdefault(AND.join(plan.names[place] for place in every), every)
+    if every != sorted(judged) or (not second and len(every) > 1):
+        groups.append((AND.join(plan.names[place] for place in every), every))
     if not judged or len(pool.starts) <= _MIN_SENTENCES:
         return ()
     settings = dataclasses.replace(settings, restarts=min(settings.restarts, _RESTARTS))
@@ -102,13 +102,13 @@ def estimate_benefits(
     found = []
     with contextlib.suppress(NBestError, SettingsError):  # half of the lists may leave no choice
         complete = _of_unseen(problem, settings)
-        for name, places in groups.items():
+        for number, (name, places) in enumerate(groups):
             off = np.isin(np.arange(len(problem.start)), places)
             start, free = np.where(off, 0, problem.start), problem.free & ~off
             without = _of_unseen(dataclasses.replace(problem, start=start, free=free), settings)
             drawn = bootstrap(without, complete, score, TRIALS, TEST_SEED)
             gain = pooled_difference(without, complete, score)
-            weight = float(weights[places[0]]) if name in plan.names else None
+            weight = float(weights[places[0]]) if number < len(judged) else None
             found.append(ScoreBenefit(name, weight, gain, drawn.low, drawn.high))
     return tuple(found)
 
