@@ -1,17 +1,18 @@
 """Compares what `phrasescore improve` makes with its baseline, and with published translations.
 
-The rules are in docs/results/field-protocol.md. All texts are scored twice: raw and cased, as users
-read them; and as lower-cased tokens. The result file has the statistics of each translation, from
-which the table and the intervals are computed, but no text.
+The rules are in docs/results/field-protocol.md. All texts are scored twice: raw and cased, as
+users read them; and as lower-cased tokens. The result file has the statistics of each translation,
+from which the table and the intervals are computed, but no text.
 
     python -m benchmarks.field_table field.json --pair FOLDER en hau --improved IMPROVED \
         --published m2m100_en_hau_news.txt ...
     python -m benchmarks.field_table field.json --pair FOLDER en hau --tuned translation.hau
+    python -m benchmarks.field_table field.json --pair FOLDER en hau --transformer OUTPUT
     python -m benchmarks.field_table field.json
 
-The first two forms add rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED is
-the folder of `improve`; translation.hau was made by `build`, `tune` and `decode --raw`); without
---pair, all rows are shown.
+The first three forms add rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED
+is the folder of `improve`; translation.hau was made by `build`, `tune` and `decode --raw`; OUTPUT
+is the folder of joeynmt_transformer.py); without --pair, all rows are shown.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +44,10 @@ from tuning.metrics.text_scores import NamedLines, ReferenceTexts
 
 # TUNED: `build` and `tune` of README, without models
 BASELINE, IMPROVED, TUNED = "baseline", "improved", "build and tune"
+# trained here for the CPU seconds that the models of `improve` took
+TRANSFORMER = "Transformer, equal time"
+# the longest reference of each group of sentences, in words; the last group has the others
+LENGTHS = (10, 20, 30, 40)
 VARIANTS = ("raw", "tokens")
 BLEU = partial(metric_scores, "bleu")
 Statistics = NDArray[np.int64]
@@ -76,11 +82,13 @@ class Results:
         rows: All rows.
         references: The numbers of words of the reference sentences, by pair and variant.
         records: The records of ``improve``, without paths, by pair.
+        trainings: The record of the Transformer that was trained here, by pair.
     """
 
     rows: tuple[Row, ...] = ()
     references: dict[str, str] = field(default_factory=dict)
     records: dict[str, Any] = field(default_factory=dict)
+    trainings: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Results:
@@ -92,7 +100,8 @@ class Results:
         for row in content["rows"]:
             texts = row["bleu"] | {"matches": tuple(row["bleu"]["matches"])}
             rows.append(Row(**row | {"bleu": TextStatistics(**texts)}))
-        return cls(tuple(rows), content["references"], content["records"])
+        trainings = content.get("trainings", {})
+        return cls(tuple(rows), content["references"], content["records"], trainings)
 
     def row(self, pair: str, name: str, variant: str) -> Row:
         """Return a row."""
@@ -117,15 +126,17 @@ def compared(results: Results, pair: str, first: str, second: str, variant: str)
     return bootstrap(one, other, BLEU, TRIALS, TEST_SEED)
 
 
-def pooled(results: Results, variant: str) -> tuple[float, float, float, float]:
-    """Return the mean gain of the improved systems over all pairs, its interval, and p.
+def pooled(
+    results: Results, variant: str, first: str = BASELINE
+) -> tuple[float, float, float, float]:
+    """Return the mean gain of the improved systems over other rows, its interval, and p.
 
     Sentences are drawn within each pair; the pairs are fixed. p is two-sided: twice the share of
     drawn means on the other side of 0.
     """
     gains, drawn = [], []
     for number, pair in enumerate(results.pairs):
-        rows = [results.row(pair, name, variant) for name in (BASELINE, IMPROVED)]
+        rows = [results.row(pair, name, variant) for name in (first, IMPROVED)]
         texts = [results.statistics(row) for row in rows]
         sentences = texts[0].shape[1]
         rng = np.random.default_rng(TEST_SEED + number)
@@ -141,6 +152,17 @@ def pooled(results: Results, variant: str) -> tuple[float, float, float, float]:
     low, high = np.quantile(means, [0.025, 0.975])
     tail = min((means <= 0).mean(), (means >= 0).mean())
     return float(np.mean(gains)), float(low), float(high), float(min(1.0, 2 * tail))
+
+
+def scores_by_length(statistics: Statistics) -> list[tuple[int, float]]:
+    """Return the number of sentences, and the mean BLEU of all runs, for each group of `LENGTHS`.
+
+    Args:
+        statistics: Shape (runs, sentences, 9); the last column is the reference's length.
+    """
+    group = np.searchsorted(LENGTHS, statistics[0, :, -1])
+    inside = [group == number for number in range(len(LENGTHS) + 1)]
+    return [(int(each.sum()), float(BLEU(statistics[:, each].sum(1)).mean())) for each in inside]
 
 
 def table(results: Results, pair: str) -> Iterator[str]:
@@ -169,10 +191,13 @@ def summary(results: Results) -> Iterator[str]:
     for pair in sorted({row.pair for row in results.rows}):
         verdict = results.records[pair]["verdict"] if pair in results.records else ""
         yield from ["", f"{pair} {verdict}", "", *table(results, pair)]
-    for variant in VARIANTS if results.pairs else ():
-        gain, low, high, p = pooled(results, variant)
+    firsts = [BASELINE] if results.pairs else []
+    if results.pairs and set(results.pairs) <= set(results.trainings):
+        firsts.append(TRANSFORMER)
+    for first, variant in product(firsts, VARIANTS):
+        gain, low, high, p = pooled(results, variant, first)
         gains = [points(each, sign=True) for each in (gain, low, high)]
-        yield "{}: {} ({} to {}), p {}".format(variant, *gains, shown_p(p))
+        yield "{}, {}: {} ({} to {}), p {}".format(first, variant, *gains, shown_p(p))
 
 
 def _composed(path: Path) -> list[str]:
@@ -229,6 +254,7 @@ def main() -> None:
     parser.add_argument("--improved", type=Path, help="the folder of improve")
     parser.add_argument("--published", type=Path, nargs="*", default=[])
     parser.add_argument("--tuned", type=Path, help="a translation by `build` and `tune` alone")
+    parser.add_argument("--transformer", type=Path, help="the folder of joeynmt_transformer.py")
     options = parser.parse_args()
     results = Results.read(options.results)
     if options.pair:
@@ -236,6 +262,11 @@ def main() -> None:
         texts = {path.stem: path for path in options.published}
         if options.tuned:
             texts[TUNED] = options.tuned
+        if options.transformer:
+            texts[TRANSFORMER] = options.transformer / "test.txt"
+            training = json.loads((options.transformer / "result.json").read_text("utf-8"))
+            trainings = results.trainings | {"-".join(languages): training}
+            results = replace(results, trainings=trainings)
         if options.improved:
             texts |= translated(options.improved, Path(folder), languages[0])
             record = recorded(options.improved)
