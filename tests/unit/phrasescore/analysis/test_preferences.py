@@ -8,18 +8,19 @@ import pytest
 from phrasescore.analysis.top import (
     ChosenSource,
     Group,
-    TableTarget,
     TopSettings,
     find_preferences,
     json_values,
     markdown,
 )
 from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
 from tests.support.unshared_scorer import UnsharedScorer
 
-SETTINGS = TopSettings(best=2, samples=30)
+SETTINGS = TopSettings(column=1, best=2, samples=30)
 
 
 @pytest.fixture(scope="module")
@@ -33,8 +34,9 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def source(
     phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float = 1
 ) -> ChosenSource:
-    candidates = tuple(TableTarget(t, tuple(t.split()), p) for t, p in targets.items())
-    return ChosenSource(group, phrase, tuple(phrase.split()), count, candidates)
+    lines = [b"%s ||| %s ||| %g" % (phrase, target, p) for target, p in targets.items()]
+    form = TableFormat(1, hierarchical=False)
+    return ChosenSource(group, count, checked_block(b"\n".join(lines), len(lines), 1, "t", form))
 
 
 def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
@@ -53,7 +55,7 @@ def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
 
 def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
     """Samples are distinct, sorted by ln p, and depend only on the source."""
-    sources = [source(b"a b", {}), source(b"c", {b"A": 1.0})]
+    sources = [source(b"a b", {b"B": 1.0}), source(b"c", {b"A": 1.0})]
     found = find_preferences(loaded, sources, SETTINGS, "cpu")
     assert found == find_preferences(loaded, sources, SETTINGS, "cpu")
     for ids, each in zip(([2, 3], [4]), found, strict=True):
@@ -66,7 +68,6 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
         )
         ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 5), targets)
         assert values == pytest.approx(ln_p.tolist(), abs=1e-4)
-    assert found[0].by_table == found[0].by_model == ()
 
 
 def test_markdown(loaded: LoadedModel) -> None:
