@@ -160,7 +160,7 @@ def scatter(options: ScatterOptions) -> None:
     )
     from phrasescore.pictures.figure_files import check_drawing
     from phrasescore.runs.results import RESULT
-    from phrasescore.scoring.model_loading import ComputeSettings, load_models
+    from phrasescore.scoring.block_scoring import ComputeSettings, load_models
 
     check_drawing()
     folder = Path(options.output)

@@ -134,7 +134,7 @@ class TextCounts:
     models: tuple[ModelCounts, ...] = ()
 
     def figures(self) -> list[dict[str, int | float | None]]:
-        """Return for each model the figures that ``--perplexity`` prints, with their names."""
+        """Return for each model the figures of the JSON result, with their names."""
         lines = {"lines": self.lines, "skipped": self.skipped}
         found = [perplexity(each.ln_p, each.tokens) for each in self.models]
         return [

@@ -22,8 +22,7 @@ from phrasescore.analysis.scatter import (
 )
 from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
-from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.model_loading import ComputeSettings, load_models
+from phrasescore.scoring.block_scoring import ComputeSettings, ScoringModel, load_models
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
 from tests.support.unshared_scorer import UnsharedScorer
