@@ -141,6 +141,10 @@ class Vocabulary:
         ids = self._ids
         return [ids.get(token, UNK_ID) for token in tokens]
 
+    def knows(self, word: bytes) -> bool:
+        """Tell whether the shortlist has a word or, with byte pairs, all pieces of the word."""
+        return UNK_ID not in self.encode([word])
+
     def decode(self, ids: Ids) -> list[bytes]:
         """Return the words of ids; a word with an unknown piece is ``<unk>``."""
         words = [self.words[number] for number in ids.tolist()]

@@ -151,7 +151,7 @@ CALLS: tuple[Call, ...] = (
           "--cache-folder", Write("cache", folder=True, keeps=True), beside=_SYSTEM),
     _call("translate", "--model", _SEARCH, "-i", _SOURCE, "-o", Write("text"), "--beam", "2",
           "--max-length", "8", "--nbest", Write("list"), "--alignments", Write("soft"),
-          "--replace-unknown", "--lexicon", Read("lexicon", "lexicon"), "--threads", "1", *_JSON),
+          "--replace-unknown", "--threads", "1", *_JSON),
     _call("alignments", "--model", _SEARCH, "--source", _SOURCE, "--target", _TARGET,
           "--sentences", "1", "-o", Write("pictures", folder=True), "--threads", "1", cost=3),
     _call("analyze top", _TABLE, "--model", _MODEL, "-o", Write("top.md"), "--column", "1",
