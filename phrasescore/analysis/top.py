@@ -27,6 +27,7 @@ from phrasescore.words.token_sequences import TokenSequences, concatenated, offs
 
 # the reason for choosing a source: frequent, rare, or, in a table without counts, just long
 Group: TypeAlias = Literal["frequent", "rare", "long"]
+_BEST = 3  # targets in the table's list and in the model's list
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
     "frequent": "Long, frequent source phrases",
@@ -49,10 +50,8 @@ class TopSettings:
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
         column: Index of the score that is p(target | source), counted from 1.
-        best: Number of targets in the table's list and in the model's list.
         samples: Number of targets to sample from the model for each source.
         seed: Seed of the draw and of the samples.
-        no_unknown: Whether ``<unk>`` is excluded from samples.
     """
 
     phrases: int = 10
@@ -61,10 +60,8 @@ class TopSettings:
     frequent: int = 10
     rare: int = 3
     column: int = 3
-    best: int = 3
     samples: int = 50
     seed: int = 1
-    no_unknown: bool = False
 
 
 @dataclass(frozen=True)
@@ -231,8 +228,8 @@ def find_preferences(
     return [
         Preferences(
             source,
-            _best(source.candidates, source.lines.score_column(settings.column), settings.best),
-            _best(source.candidates, by_model, settings.best),
+            _best(source.candidates, source.lines.score_column(settings.column)),
+            _best(source.candidates, by_model),
             sampled,
         )
         for source, by_model, sampled in zip(
@@ -246,8 +243,7 @@ def _sample(
 ) -> list[tuple[Preferred, ...]]:
     """Return the best samples of each source."""
     how_many = SampleSettings(settings.samples, settings.seed, best=_BEST_SAMPLES)
-    allowed = TargetSettings(unknown=not settings.no_unknown)
-    method = functools.partial(Sampling, how_many, allowed)
+    method = functools.partial(Sampling, how_many, TargetSettings())
     targets = TargetGenerator(loaded.model, method, device).targets(ids)
     texts = phrase_texts(targets.words, loaded.target_vocabulary)
     rows = zip(texts, targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
@@ -255,11 +251,9 @@ def _sample(
     return [tuple(preferred[a:b]) for a, b in itertools.pairwise(targets.offsets.tolist())]
 
 
-def _best(
-    targets: Sequence[bytes], values: NDArray[np.float64], limit: int
-) -> tuple[Preferred, ...]:
+def _best(targets: Sequence[bytes], values: NDArray[np.float64]) -> tuple[Preferred, ...]:
     """Return the targets with the highest values; among equal values, the first are taken."""
-    order = np.argsort(-values, kind="stable")[:limit].tolist()
+    order = np.argsort(-values, kind="stable")[:_BEST].tolist()
     return tuple(Preferred(targets[row], float(values[row])) for row in order)
 
 

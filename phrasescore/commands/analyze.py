@@ -12,7 +12,6 @@ import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.options import (
-    BEAM,
     COLUMN,
     ITEMS,
     MODEL,
@@ -53,14 +52,12 @@ class TopOptions(Computing, Result):
     frequent: int = option(ITEMS, "Minimum extraction count of a frequent source.", default=10)
     rare: int = option(ITEMS, "Maximum extraction count of a rare source.", default=3)
     column: int = option(COLUMN, "Which score of TABLE is p(target|source), from 1.", default=3)
-    best: int = option(BEAM, "The number of targets in each list.", default=3)
     samples: int = option(
         BoundedInt(1, 100_000),
         "The number of samples for each source; the five best distinct samples are shown.",
         default=50,
     )
     seed: int = option(SEED, "Seed for drawing sources and samples.", default=1)
-    no_unknown: bool = flag("Draw no sample that contains <unk>.")
 
 
 @command("top", TopOptions, short_help="Show the best targets by a table and by a model.")

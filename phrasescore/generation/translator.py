@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -89,8 +89,8 @@ class Translated:
     number: int
     source: list[bytes]
     unknown: int
-    translations: list[Translation]
-    alignment: Alignment | None
+    translations: list[Translation] = field(default_factory=list)
+    alignment: Alignment | None = None
 
 
 # formats a line for one output
@@ -147,30 +147,25 @@ class Translator:
             ModelError: A result of the model is not a number.
         """
         sources = self.models.first.source_vocabulary.encode_spans(lines)
-        words = [lines.tokens(line) for line in range(len(sources))]
-        full = np.flatnonzero(sources.lengths)
-        translations: dict[int, list[Translation]] = {}
-        alignments: dict[int, Alignment] = {}
-        if len(full):
-            read = sources.select(full)
-            targets = self._generator.targets(read)
-            aligned = self._aligned(read, targets)
-            parts = itertools.pairwise(targets.offsets.tolist())
-            for line, (begin, end) in zip(full.tolist(), parts, strict=True):
-                rows = range(begin, end)
-                translations[line] = self._translations(words[line], targets, rows, aligned)
-                if self._aligns:
-                    alignments[line] = aligned[begin]
-        return [
-            Translated(
-                first + line,
-                words[line],
-                unknown,
-                translations.get(line, []),
-                alignments.get(line),
-            )
+        translated = [
+            Translated(first + line, lines.tokens(line), unknown)
             for line, unknown in enumerate(unknown_counts(sources).tolist())
         ]
+        full = np.flatnonzero(sources.lengths)
+        if not len(full):
+            return translated
+        read = sources.select(full)
+        targets = self._generator.targets(read)
+        aligned = self._aligned(read, targets)
+        parts = itertools.pairwise(targets.offsets.tolist())
+        for row, (begin, end) in zip(full.tolist(), parts, strict=True):
+            line, rows = translated[row], range(begin, end)
+            translated[row] = replace(
+                line,
+                translations=self._translations(line.source, targets, rows, aligned),
+                alignment=aligned[begin] if self._aligns else None,
+            )
+        return translated
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
         """Return the alignments that are needed, by the index of the target."""

@@ -76,7 +76,7 @@ def describe_on_worker(
     compute: ComputeSettings,
     factor: int | None,
     sample: TableBlock | None = None,
-    precisions: Sequence[Precision] | None = None,
+    precisions: tuple[Precision, ...] | None = None,
 ) -> ReadyModels:
     """Let the first worker load the models and choose the device and precision for all workers.
 
@@ -91,10 +91,8 @@ def describe_on_worker(
     Raises:
         ClusterError: The worker cannot load a model.
     """
-    chosen = None if precisions is None else tuple(precisions)
-    job = ScoringJob(_absolute(folders), compute, factor, chosen)
-    block = None if sample is None else packed_block(sample)
-    return cluster.start(describe_models, job, block).result()
+    job = ScoringJob(_absolute(folders), compute, factor, precisions)
+    return cluster.start(describe_models, job, sample and packed_block(sample)).result()
 
 
 def describe_as_before(
@@ -128,7 +126,9 @@ def describe_as_before(
     if not agrees:
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
-    ready = describe_on_worker(cluster, folders, kept, factor, precisions=chosen["precision"])
+    ready = describe_on_worker(
+        cluster, folders, kept, factor, precisions=tuple(chosen["precision"])
+    )
     if begun["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)
@@ -209,8 +209,7 @@ def describe_models(job: ScoringJob, sample: PackedBlock | None) -> ReadyModels:
         ClusterError: A model cannot be loaded here, or there is no such device.
     """
     with _loading:
-        _, ready = _load(job, None if sample is None else _unpacked_block(sample))
-    return ready
+        return _load(job, sample and _unpacked_block(sample))[1]
 
 
 def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:
