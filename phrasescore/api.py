@@ -158,11 +158,8 @@ class Model:
         Raises:
             TypeError, InputError, ModelError: As for ``score``.
         """
-        read, predicted = self._ids(texts)
-        with self._scorer_at_work() as scorer:
-            total = float(scorer.score(read, predicted).sum())
-        words = self._loaded.target_vocabulary.count_words(predicted.tokens)
-        return perplexity(total, words + len(predicted))
+        words = self.score_words(texts)
+        return perplexity(float(sum(ln_p.sum() for ln_p in words)), sum(map(len, words)))
 
     def generate(
         self,

@@ -59,14 +59,6 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     replace_unknown: bool = flag(
         "Replace each <unk> with the source word that gets the most attention."
     )
-    lexicon: str | None = option(
-        INPUT,
-        "With --replace-unknown: write the most probable translation of the source word in this "
-        "lexical table, if it has one. Give the lex.f2e that Moses or phrasescore build wrote; its "
-        "lines are 'target source p'. For a model trained with --direction target-source, give "
-        "lex.e2f.",
-        needs=("replace_unknown",),
-    )
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
     nbest_size: int | None = option(
         BEAM,
@@ -108,6 +100,8 @@ def translate(options: TranslateOptions) -> None:
     models = load_sentence_models(options.models)
     if options.alignments is not None:
         models.must_align("--alignments")
+    if options.replace_unknown:
+        models.must_align("--replace-unknown")
     translator, request = _translator(options, models)
     outputs = _forms(options)
     read, written = models.first.direction.split("-")
@@ -130,17 +124,16 @@ def _translator(
 ) -> tuple[Translator, dict[str, object]]:
     """Return the translator and, as JSON values, all settings that affect the translations."""
     from phrasescore.generation.targets import BeamSettings, TargetSettings
-    from phrasescore.generation.translator import Translator, lexicon_digest
+    from phrasescore.generation.translator import Translator
 
     best = 1 if options.nbest is None else options.nbest_size or options.beam
     beam = BeamSettings(options.beam, best, options.length_normalisation)
     allowed = TargetSettings(options.max_length, not options.no_unknown, options.length_bounds)
-    lexicon = _lexicon(options, models)
     translator = Translator(
         models,
         beam,
         allowed,
-        lexicon=lexicon,
+        copies=options.replace_unknown,
         aligns=options.alignments is not None,
         device=options.device,
         batch_size=options.batch_size,
@@ -149,7 +142,7 @@ def _translator(
     return translator, {
         "beam": dataclasses.asdict(beam),
         "allowed": dataclasses.asdict(allowed),
-        "lexicon": lexicon_digest(lexicon) if lexicon is not None else None,
+        "replace_unknown": options.replace_unknown,
         "models": [each.digest for each in models.loaded],
         "numerics": numerics,
         "outputs": {
@@ -157,20 +150,6 @@ def _translator(
             "alignments": options.alignments is not None,
         },
     }
-
-
-def _lexicon(options: TranslateOptions, models: SentenceModels) -> dict[bytes, bytes] | None:
-    """Return the translations that replace unknown words, or ``None`` to keep ``<unk>``."""
-    if not options.replace_unknown:
-        return None
-    from phrasescore.generation.translator import read_lexicon
-
-    models.must_align("--replace-unknown")
-    if options.lexicon is None:
-        return {}
-    sides = models.first.source_vocabulary.words, models.first.target_vocabulary.words
-    read, written = map(frozenset, sides)
-    return read_lexicon(options.lexicon, read, written, models.first.direction)
 
 
 def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:

@@ -16,7 +16,7 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import Count, Number, Probability, Record
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, checked_block, read_blocks
+from phrasescore.table.block import LINES_PER_BLOCK, checked_block, read_blocks
 from phrasescore.table.phrase_table import (
     FLOOR_LN,
     SIDES,
@@ -106,51 +106,20 @@ def draw_pairs(
     return DrawnPairs(table, found, tuple(n for n, _ in drawn), tuple(t for _, t in drawn), among)
 
 
-@dataclass(frozen=True)
-class Scores:
-    """The two scores to compare.
-
-    Args:
-        column: Index of the table's score, counted from 1.
-        model: The model, or the index of a score that a model has written into the table.
-        factor: The factor that the model reads in factored tokens.
-    """
-
-    column: int
-    model: ScoringModel | int
-    factor: int = 0
-
-    @property
-    def predicted(self) -> Side:
-        """The predicted side: p(this side | other side)."""
-        return "target" if isinstance(self.model, int) else self.model.loaded.predicted
-
-    def score(self, block: TableBlock) -> NDArray[np.float64]:
-        """Return ln p of each pair of a block by the table and by the model, ``(2, lines)``.
-
-        Raises:
-            SettingsError: The table has no such score.
-            PhraseTableError: A score is above 1, or a token lacks the factor.
-            ModelError: The model returns a value that is not a log-probability.
-        """
-        table = _logarithms(probabilities(block, self.column))
-        if isinstance(self.model, int):
-            return np.array([table, _logarithms(probabilities(block, self.model))])
-        ids = self.model.loaded.encode([block.token_spans(side, self.factor) for side in SIDES])
-        return np.array([table, self.model.scorer.score(*ids)])
-
-
-def _logarithms(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (N,) ln p of probabilities, at least -100 (the minimum in Moses) and at most 0."""
-    with np.errstate(divide="ignore"):
-        return np.clip(np.log(p), FLOOR_LN, 0.0)
-
-
-def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
+def score_drawn(drawn: DrawnPairs, column: int, model: ScoringModel) -> NDArray[np.float64]:
     """Return ln p of N drawn pairs by table and model, ``(2, N)``; errors name the table's lines.
 
+    ln p by the table is at least -100 (the minimum in Moses) and at most 0.
+
+    Args:
+        drawn: The pairs.
+        column: Index of the table's score, counted from 1.
+        model: The model.
+
     Raises:
-        PhrasescoreError: As in `Scores.score`.
+        SettingsError: The table has no such score.
+        PhraseTableError: A score is above 1, or a token lacks the factor.
+        ModelError: The model returns a value that is not a log-probability.
     """
     parts = []
     with Progress("scoring pairs", total=len(drawn.lines), unit="pairs") as progress:
@@ -159,7 +128,11 @@ def score_drawn(drawn: DrawnPairs, scores: Scores) -> NDArray[np.float64]:
             text = b"".join(line + b"\n" for line in lines)
             try:
                 block = checked_block(text, len(lines), begin + 1, drawn.path, drawn.format)
-                parts.append(scores.score(block))
+                with np.errstate(divide="ignore"):
+                    table = np.clip(np.log(probabilities(block, column)), FLOOR_LN, 0.0)
+                factor = model.loaded.settings.factor
+                ids = model.loaded.encode([block.token_spans(side, factor) for side in SIDES])
+                parts.append([table, model.scorer.score(*ids)])
             except PhrasescoreError as error:
                 if error.line is not None:
                     error.line = drawn.numbers[error.line - 1]
@@ -234,7 +207,9 @@ def write_pairs(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64]) -> Non
                 stream.write(b"\t".join([*phrases, *values]) + b"\n")
 
 
-def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], scores: Scores) -> None:
+def draw_scatter(
+    path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], column: int, predicted: Side
+) -> None:
     """Draw ln p of N pairs by the model over ln p by the table, as a density plot.
 
     Both axes have the same scale and bounds, and a dashed line marks equal values. At most one pair
@@ -244,7 +219,8 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
         path: Output file; the extension chooses the format.
         drawn: The pairs.
         ln_p: ``(2, N)``.
-        scores: The two scores.
+        column: Index of the table's score, counted from 1.
+        predicted: The side that the model predicts.
 
     Raises:
         MissingDependencyError: matplotlib is not installed.
@@ -257,8 +233,7 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
     title = f"{len(drawn.lines):,} of {drawn.among:,} phrase pairs"
     if outside := ln_p.shape[1] - inside.shape[1]:
         title += f", {outside:,} of them outside"
-    p = "p(target | source)" if scores.predicted == "target" else "p(source | target)"
-    by = f"score {scores.model} of the table" if isinstance(scores.model, int) else "the model"
+    p = "p(target | source)" if predicted == "target" else "p(source | target)"
     with saved_figure(path, *_INCHES) as figure:
         axes = figure.add_subplot()
         # drawn as pixels even in vector formats, because thousands of hexagons make a large file
@@ -276,5 +251,5 @@ def draw_scatter(path: Path, drawn: DrawnPairs, ln_p: NDArray[np.float64], score
         axes.plot([low, high], [low, high], color=COLOURS[1], linewidth=1.0, linestyle="--")
         axes.set(xlim=(low, high), ylim=(low, high), aspect="equal")
         axes.set_title(plain_label(title), fontsize=11)
-        axes.set_xlabel(plain_label(f"ln {p} by score {scores.column} of the table"))
-        axes.set_ylabel(plain_label(f"ln {p} by {by}"))
+        axes.set_xlabel(plain_label(f"ln {p} by score {column} of the table"))
+        axes.set_ylabel(plain_label(f"ln {p} by the model"))

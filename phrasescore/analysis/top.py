@@ -15,7 +15,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.analysis.table_lines import LowestItems, probabilities
-from phrasescore.errors import PhraseTableError
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
@@ -23,11 +22,12 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
-from phrasescore.table.phrase_table import Side, phrase_tokens, scored_tokens
-from phrasescore.words.token_sequences import TokenSequences, from_lists
+from phrasescore.table.phrase_table import SIDES, phrase_tokens
+from phrasescore.words.token_sequences import TokenSequences, concatenated, offsets_of
 
 # the reason for choosing a source: frequent, rare, or, in a table without counts, just long
 Group: TypeAlias = Literal["frequent", "rare", "long"]
+_BEST = 3  # targets in the table's list and in the model's list
 _BEST_SAMPLES = 5  # distinct samples of a source to show
 _TITLES: dict[Group, str] = {
     "frequent": "Long, frequent source phrases",
@@ -50,10 +50,8 @@ class TopSettings:
         frequent: Minimum extraction count of a frequent source.
         rare: Maximum extraction count of a rare source.
         column: Index of the score that is p(target | source), counted from 1.
-        best: Number of targets in the table's list and in the model's list.
         samples: Number of targets to sample from the model for each source.
         seed: Seed of the draw and of the samples.
-        no_unknown: Whether ``<unk>`` is excluded from samples.
     """
 
     phrases: int = 10
@@ -62,25 +60,8 @@ class TopSettings:
     frequent: int = 10
     rare: int = 3
     column: int = 3
-    best: int = 3
     samples: int = 50
     seed: int = 1
-    no_unknown: bool = False
-
-
-@dataclass(frozen=True)
-class TableTarget:
-    """A target of a source in the table.
-
-    Args:
-        target: Tokens, separated by single blanks.
-        words: The words that a model sees.
-        p: p(target | source) by the table.
-    """
-
-    target: bytes
-    words: tuple[bytes, ...]
-    p: float
 
 
 @dataclass(frozen=True)
@@ -89,17 +70,23 @@ class ChosenSource:
 
     Args:
         group: The reason for choosing the source.
-        source: Tokens, separated by single blanks.
-        words: The words that a model sees.
         count: Extraction count, ``nan`` if the table has no counts.
-        candidates: Targets in the order of the table.
+        lines: All lines of the table with this source.
     """
 
     group: Group
-    source: bytes
-    words: tuple[bytes, ...]
     count: float
-    candidates: tuple[TableTarget, ...]
+    lines: TableBlock
+
+    @property
+    def source(self) -> bytes:
+        """The tokens of the source, separated by single blanks."""
+        return _joined(self.lines.source(0))
+
+    @property
+    def candidates(self) -> list[bytes]:
+        """The targets in the order of the table, tokens separated by single blanks."""
+        return [_joined(self.lines.entry(row).target) for row in range(len(self.lines))]
 
 
 def draw_sources(
@@ -132,11 +119,12 @@ def draw_sources(
     among: dict[Group, int] = dict.fromkeys(_TITLES, 0)
     rng = np.random.default_rng(settings.seed)
     for block in _blocks(table, settings.column, lines_per_block):
-        begins, targets = block.run_offsets[:-1], np.diff(block.run_offsets)
+        begins, ends = block.run_offsets[:-1], block.run_offsets[1:]
         words = np.diff(block.token_spans("source", factor).offsets)[begins]
-        long = np.flatnonzero((words >= settings.min_words) & (targets >= settings.min_targets))
-        keys = rng.random(len(block))[begins[long]]
-        counts = np.array([_source_count(block, row) for row in begins[long].tolist()])
+        is_long = (words >= settings.min_words) & (ends - begins >= settings.min_targets)
+        long = np.column_stack([begins, ends])[is_long]  # (sources, 2)
+        keys = rng.random(len(block))[long[:, 0]]
+        counts = np.array([_source_count(block, row) for row in long[:, 0].tolist()])
         groups: dict[Group, NDArray[np.bool_]] = {
             "frequent": counts >= settings.frequent,
             "rare": counts <= settings.rare,
@@ -145,8 +133,10 @@ def draw_sources(
         for group, members in groups.items():
             among[group] += int(members.sum())
             rows = kept[group].candidates(np.where(members, keys, np.inf))
-            runs = long[rows].tolist()
-            sources = (_chosen(block, run, group, settings.column, factor) for run in runs)
+            sources = (
+                ChosenSource(group, float(counts[row]), block.part(*long[row].tolist()))
+                for row in rows
+            )
             kept[group].add(keys[rows], sources)
     drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _TITLES]
     return list(itertools.chain(*drawn)), among
@@ -168,28 +158,6 @@ def _source_count(block: TableBlock, row: int) -> float:
         if len(counts) in (2, 3) and all(0 <= count < math.inf for count in counts):
             return counts[1]
     return math.nan
-
-
-def _chosen(block: TableBlock, run: int, group: Group, column: int, factor: int) -> ChosenSource:
-    """Return the source with the index ``run`` of a block, with its targets."""
-    begin, end = block.run_offsets[run : run + 2].tolist()
-    p = block.score_column(column)[begin:end].tolist()
-
-    def words(phrase: bytes, row: int, side: Side) -> tuple[bytes, ...]:
-        try:
-            hierarchical = block.format.hierarchical
-            return tuple(scored_tokens(phrase, side, factor, hierarchical=hierarchical))
-        except PhraseTableError as error:
-            raise error.at(block.path, block.first_line + row) from None
-
-    targets = [block.entry(row).target for row in range(begin, end)]
-    candidates = tuple(
-        TableTarget(_joined(target), words(target, row, "target"), value)
-        for row, (target, value) in enumerate(zip(targets, p, strict=True), begin)
-    )
-    source = block.entry(begin).source
-    count = _source_count(block, begin)
-    return ChosenSource(group, _joined(source), words(source, begin, "source"), count, candidates)
 
 
 def _joined(phrase: bytes) -> bytes:
@@ -246,35 +214,28 @@ def find_preferences(
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
     Raises:
+        PhraseTableError: A token lacks the factor that the model reads.
         ModelError: The model returns a value that is not a log-probability.
     """
     if not sources:
         return []
-    encode = loaded.source_vocabulary.encode
-    ids = from_lists([encode(source.words) for source in sources])
-    ln_p = _score_candidates(loaded, sources, ids, device)
-    samples = _sample(loaded, ids, settings, device)
+    factor = loaded.settings.factor
+    ids = [loaded.encode([each.lines.token_spans(s, factor) for s in SIDES]) for each in sources]
+    read, predicted = map(concatenated, zip(*ids, strict=True))
+    ln_p = SharedScorer(loaded.model, device).score(read, predicted)
+    begins = offsets_of([len(each.lines) for each in sources])
+    samples = _sample(loaded, read.select(begins[:-1]), settings, device)
     return [
         Preferences(
             source,
-            _best(source, [candidate.p for candidate in source.candidates], settings.best),
-            _best(source, by_model.tolist(), settings.best),
+            _best(source.candidates, source.lines.score_column(settings.column)),
+            _best(source.candidates, by_model),
             sampled,
         )
-        for source, by_model, sampled in zip(sources, ln_p, samples, strict=True)
+        for source, by_model, sampled in zip(
+            sources, np.split(ln_p, begins[1:-1]), samples, strict=True
+        )
     ]
-
-
-def _score_candidates(
-    loaded: LoadedModel, sources: Sequence[ChosenSource], ids: TokenSequences, device: str
-) -> list[NDArray[np.float64]]:
-    """Return the model's ln p of the candidates of each source."""
-    counts = [len(source.candidates) for source in sources]
-    encode = loaded.target_vocabulary.encode
-    targets = from_lists([encode(each.words) for source in sources for each in source.candidates])
-    rows = np.repeat(np.arange(len(sources)), counts)
-    ln_p = SharedScorer(loaded.model, device).score(ids.select(rows), targets)
-    return np.split(ln_p, np.cumsum(counts)[:-1])
 
 
 def _sample(
@@ -282,8 +243,7 @@ def _sample(
 ) -> list[tuple[Preferred, ...]]:
     """Return the best samples of each source."""
     how_many = SampleSettings(settings.samples, settings.seed, best=_BEST_SAMPLES)
-    allowed = TargetSettings(unknown=not settings.no_unknown)
-    method = functools.partial(Sampling, how_many, allowed)
+    method = functools.partial(Sampling, how_many, TargetSettings())
     targets = TargetGenerator(loaded.model, method, device).targets(ids)
     texts = phrase_texts(targets.words, loaded.target_vocabulary)
     rows = zip(texts, targets.ln_p.tolist(), targets.counts.tolist(), strict=True)
@@ -291,10 +251,10 @@ def _sample(
     return [tuple(preferred[a:b]) for a, b in itertools.pairwise(targets.offsets.tolist())]
 
 
-def _best(source: ChosenSource, values: list[float], limit: int) -> tuple[Preferred, ...]:
-    """Return the candidates with the highest values; among equal values, the first are taken."""
-    order = sorted(range(len(values)), key=lambda row: -values[row])[:limit]
-    return tuple(Preferred(source.candidates[row].target, values[row]) for row in order)
+def _best(targets: Sequence[bytes], values: NDArray[np.float64]) -> tuple[Preferred, ...]:
+    """Return the targets with the highest values; among equal values, the first are taken."""
+    order = np.argsort(-values, kind="stable")[:_BEST].tolist()
+    return tuple(Preferred(targets[row], float(values[row])) for row in order)
 
 
 # -- results -----------------------------------------------------------------------------------
@@ -323,7 +283,7 @@ def json_values(preferences: Iterable[Preferences]) -> list[dict[str, object]]:
             "group": each.source.group,
             "source": _text(each.source.source),
             "count": None if math.isnan(each.source.count) else each.source.count,
-            "candidates": len(each.source.candidates),
+            "candidates": len(each.source.lines),
             "by_table": listed(each.by_table, "p"),
             "by_model": listed(each.by_model, "ln_p"),
             "samples": [

@@ -6,13 +6,12 @@ import dataclasses
 import os
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.options import (
-    BEAM,
     COLUMN,
     ITEMS,
     MODEL,
@@ -22,12 +21,9 @@ from phrasescore.commands.options import (
     Computing,
     Result,
 )
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER, add_outputs
+from phrasescore.commands.paths import INPUT, OUTPUT, OUTPUT_FOLDER, add_outputs
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
-
-if TYPE_CHECKING:
-    from phrasescore.analysis.scatter import Scores
 
 
 @click.group("analyze")
@@ -56,14 +52,12 @@ class TopOptions(Computing, Result):
     frequent: int = option(ITEMS, "Minimum extraction count of a frequent source.", default=10)
     rare: int = option(ITEMS, "Maximum extraction count of a rare source.", default=3)
     column: int = option(COLUMN, "Which score of TABLE is p(target|source), from 1.", default=3)
-    best: int = option(BEAM, "The number of targets in each list.", default=3)
     samples: int = option(
         BoundedInt(1, 100_000),
         "The number of samples for each source; the five best distinct samples are shown.",
         default=50,
     )
     seed: int = option(SEED, "Seed for drawing sources and samples.", default=1)
-    no_unknown: bool = flag("Draw no sample that contains <unk>.")
 
 
 @command("top", TopOptions, short_help="Show the best targets by a table and by a model.")
@@ -114,13 +108,8 @@ def top(options: TopOptions) -> None:
 class ScatterOptions(Computing, Result):
     """Options of ``analyze scatter``."""
 
-    one_of = ("model", "model_column")
     table: str = argument(INPUT)
-    model: str | None = option(INPUT_FOLDER, "A model folder.")
-    model_column: int | None = option(
-        COLUMN,
-        "Instead of --model: which score of TABLE is the model's, counted from 1.",
-    )
+    model: str = MODEL
     output: str = option(
         OUTPUT_FOLDER, "The folder for the results, created if missing.", "-o", required=True
     )
@@ -168,6 +157,7 @@ def scatter(options: ScatterOptions) -> None:
     )
     from phrasescore.pictures.figure_files import check_drawing
     from phrasescore.runs.results import RESULT
+    from phrasescore.scoring.block_scoring import ComputeSettings, load_models
 
     check_drawing()
     folder = Path(options.output)
@@ -176,16 +166,22 @@ def scatter(options: ScatterOptions) -> None:
     )
     add_outputs("--output", (pairs, picture, result))
     _refuse_other_files(folder, (result, pairs, picture))
-    scores = _scores(options)
+    options.use_threads()
+    (model,), _ = load_models([options.model], ComputeSettings(options.device, "fp32"))
+    column = options.column or (3 if model.loaded.direction == "source-target" else 1)
     drawn = draw_pairs(options.table, options.pairs, options.seed)
-    ln_p = score_drawn(drawn, scores)
-    by = scores.model if isinstance(scores.model, int) else scores.model.loaded.digest
-    used = {"column": scores.column, "model": by, "pairs": options.pairs, "seed": options.seed}
+    ln_p = score_drawn(drawn, column, model)
+    used = {
+        "column": column,
+        "model": model.loaded.digest,
+        "pairs": options.pairs,
+        "seed": options.seed,
+    }
     record = scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
     folder.mkdir(parents=True, exist_ok=True)
     record.write(result)  # first, because it tells whose files the others are
     write_pairs(pairs, drawn, ln_p)
-    draw_scatter(picture, drawn, ln_p, scores)
+    draw_scatter(picture, drawn, ln_p, column, model.loaded.predicted)
     click.echo(described(record), err=True)
     options.show(record.to_json())
 
@@ -202,19 +198,6 @@ def _refuse_other_files(folder: Path, paths: Iterable[Path]) -> None:
                 path=path,
                 remedy="name another folder",
             )
-
-
-def _scores(options: ScatterOptions) -> Scores:
-    """Return the two scores that the options ask to compare."""
-    from phrasescore.analysis.scatter import Scores
-    from phrasescore.scoring.model_loading import ComputeSettings, load_models
-
-    if options.model_column is not None:
-        return Scores(options.column or 3, options.model_column)
-    options.use_threads()
-    (model,), ready = load_models([str(options.model)], ComputeSettings(options.device, "fp32"))
-    usual = 3 if model.loaded.direction == "source-target" else 1
-    return Scores(options.column or usual, model, ready.factor)
 
 
 class Words(Options):

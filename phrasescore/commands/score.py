@@ -102,8 +102,7 @@ def score(options: ScoreOptions) -> None:
     if options.scores is not None:
         _append_given(options, options.scores)
         return
-    from phrasescore.scoring.block_scoring import ScoringSettings
-    from phrasescore.scoring.model_loading import ComputeSettings
+    from phrasescore.scoring.block_scoring import ComputeSettings, ScoringSettings
     from phrasescore.scoring.table_rescoring import described, prepare
 
     with contextlib.ExitStack() as stack:
@@ -134,7 +133,7 @@ def score(options: ScoreOptions) -> None:
 
 def _append_given(options: ScoreOptions, scores: str) -> None:
     """Append the numbers of a file."""
-    from phrasescore.scoring.given_scores import append_given_scores
+    from phrasescore.scoring.table_rescoring import append_given_scores
 
     output, scale = options.output, options.scores_are
     done = append_given_scores(options.table, scores, output, scale, options.replace_column)

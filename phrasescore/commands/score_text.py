@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.options import BATCH, Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT, OUTPUT, reserve_standard_output
+from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -39,17 +38,13 @@ class ScoreTextOptions(Computing, Result):
     models: tuple[str, ...] = model_folders(
         "A model folder; may be repeated: each model adds a column, all in one pass."
     )
-    output: str | None = option(
+    output: str = option(
         OUTPUT,
-        "Where to write the lines; gzip if the name ends in .gz; - is standard output.  "
-        "[default: standard output; with --perplexity, the lines are not written]",
+        "Where to write the lines; gzip if the name ends in .gz.  [default: standard output]",
         "-o",
+        default="-",
     )
     words: bool = flag("Append a column with ln p of each word and of the end.")
-    perplexity: bool = flag(
-        "Print the numbers of lines, tokens (the end of a line is a token) and unknown words, and "
-        "ln p and perplexity of all lines together. Scored lines are written only with -o."
-    )
     length_normalisation: bool = flag(
         "Write ln p divided by the number of tokens; the end counts as a token."
     )
@@ -87,6 +82,9 @@ def score_text(options: ScoreTextOptions) -> None:
     With --words a further column has ln p of each word and, last, of the end. A model trained with
     --direction target-source reads the targets and predicts the sources.
 
+    The perplexity of all lines together is printed on standard error, and is part of the JSON
+    result; -o /dev/null discards the lines.
+
     To filter parallel text, give two models of opposite directions, --dual and, for example,
     --keep 20%. The new columns are the scores of the models and then the dual score.
 
@@ -97,7 +95,6 @@ def score_text(options: ScoreTextOptions) -> None:
     from phrasescore.scoring.shared_scorer import SharedScorer
     from phrasescore.scoring.text_scoring import TextSettings, described, score_texts
 
-    output = _destination(options)
     options.use_threads()
     loaded = [load_model(folder) for folder in options.models]
     threshold, share = options.keep or (None, None)
@@ -112,8 +109,8 @@ def score_text(options: ScoreTextOptions) -> None:
         for folder, each in zip(options.models, loaded, strict=True)
     ]
     numerics = {"batch_size": size, "device": str(models[0].scorer.device), "precision": "fp32"}
-    with resumable(options.texts, [output]):
-        report = score_texts(texts, output, models, settings, numerics=numerics)
+    with resumable(options.texts, [options.output]):
+        report = score_texts(texts, options.output, models, settings, numerics=numerics)
     click.echo(described(report), err=True)
     used = {
         **dataclasses.asdict(settings),
@@ -121,7 +118,7 @@ def score_text(options: ScoreTextOptions) -> None:
         "on_error": options.on_error,
         "numerics": numerics,
     }
-    figures = list(zip(options.models, report.counts.figures(), strict=True))
+    figures = zip(options.models, report.counts.figures(), strict=True)
     options.show(
         {
             "lines": report.counts.lines,
@@ -133,39 +130,8 @@ def score_text(options: ScoreTextOptions) -> None:
             "pairs_per_second": round(report.per_second, 1),
             "sha256": list(report.sha256),
             "provenance": provenance(settings=used),
-        },
-        _figures_text(figures) if options.perplexity else "",
+        }
     )
-
-
-def _figures_text(figures: Sequence[tuple[str, Mapping[str, object]]]) -> str:
-    """Return the text of --perplexity: a line for each figure of each model."""
-    lines = []
-    for folder, each in figures:
-        if len(figures) > 1:
-            lines.append(f"model {folder}")
-        for name, value in each.items():
-            number = f"{value:.6f}" if isinstance(value, float) else str(value).lower()
-            lines.append(f"{name} {number}")
-    return "".join(f"{line}\n" for line in lines)
-
-
-def _destination(options: ScoreTextOptions) -> str:
-    """Return the output for the lines, checking that standard output gets at most one output."""
-    context = click.get_current_context()
-    if options.perplexity and not options.as_json:
-        reserve_standard_output("--perplexity", context)
-    if options.output is not None:
-        return options.output
-    if not options.perplexity:
-        reserve_standard_output("the lines", context)
-        return "-"
-    if options.words:
-        raise SettingsError(
-            "--words adds a column to the lines, but --perplexity without -o writes no lines",
-            remedy="name a file with -o, or leave out --words",
-        )
-    return os.devnull
 
 
 def _texts(options: ScoreTextOptions, models: Sequence[LoadedModel]) -> Texts:

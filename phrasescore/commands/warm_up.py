@@ -5,7 +5,8 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import click
@@ -81,14 +82,9 @@ def compile_all(cores: int | None = None) -> int:
     ):
         write_texts(folder)
         for step in STEPS:
-            jobs = [pool.submit(_run, folder, command) for command in step]
-            try:
-                for job in as_completed(jobs):
-                    job.result()
-                    progress.advance(1, f"{_kept_functions() - before:,} functions")
-            finally:  # after a failure, commands that have not begun are cancelled
-                for job in jobs:
-                    job.cancel()
+            # after a failure, `map` cancels the commands that have not begun
+            for _ in pool.map(partial(_run, folder), step):
+                progress.advance(1, f"{_kept_functions() - before:,} functions")
     return _kept_functions() - before
 
 

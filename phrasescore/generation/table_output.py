@@ -160,10 +160,16 @@ class TableWriter:
     def _texts(self, found: Targets) -> Iterator[dict[bytes, bytes]]:
         """Yield the targets of each source with their probabilities, without an empty target."""
         texts = phrase_texts(found.words, self.loaded.target_vocabulary)
-        _refuse_bars(texts)
+        for phrase in texts:
+            if b"|" in phrase:
+                raise CorpusError(
+                    f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns "
+                    "and factors of a phrase table",
+                    remedy="train the model on text in which bars are escaped (phrasescore "
+                    "preprocess)",
+                )
         p = probability_texts(found.ln_p)
-        offsets = found.offsets.tolist()
-        for a, b in itertools.pairwise(offsets):
+        for a, b in itertools.pairwise(found.offsets.tolist()):
             yield {text: x for text, x in zip(texts[a:b], p[a:b], strict=True) if text}
 
 
@@ -181,21 +187,6 @@ def _estimates(block: TableBlock) -> list[bytes]:
     texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
     width = block.format.scores
     return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
-
-
-def _refuse_bars(phrases: list[bytes]) -> None:
-    """Check that phrases can be written to a phrase table.
-
-    Raises:
-        CorpusError: A phrase contains a bar, which separates columns or factors.
-    """
-    for phrase in phrases:
-        if b"|" in phrase:
-            raise CorpusError(
-                f"the phrase {visible(phrase, _SHOWN)!r} has a bar, which separates columns and "
-                "factors of a phrase table",
-                remedy="train the model on text in which bars are escaped (phrasescore preprocess)",
-            )
 
 
 def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:

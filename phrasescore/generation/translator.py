@@ -1,20 +1,15 @@
 """Translates lines with models of sentences: the best translations and their alignments.
 
 A model writes ``<unk>`` for every word outside its vocabulary. ``<unk>`` can be replaced by the
-source word with the largest attention, or by the most probable translation of that source word in a
-lexical table of Moses. A line of a lexical table is ``WRITTEN READ p(WRITTEN | READ)``: the model
-reads the word READ and writes the word WRITTEN; NULL means no word. Moses writes two tables:
-in ``lex.f2e`` the first word of a line is a target word, and in ``lex.e2f`` it is a source word.
+source word with the largest attention.
 """
 
 from __future__ import annotations
 
-import hashlib
 import itertools
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -33,18 +28,12 @@ from phrasescore.generation.targets import (
     ranking_scores,
 )
 from phrasescore.model.device import choose_device
-from phrasescore.model.model_settings import Direction
-from phrasescore.runs.progress import Progress
 from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.table.block import TokenSpans
-from phrasescore.table.input_files import finite_number, read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK, Vocabulary, unknown_counts
 
-_NULL = b"NULL"
-_LINES_AT_ONCE = 1 << 16
-_FILES: dict[Direction, str] = {"source-target": "lex.f2e", "target-source": "lex.e2f"}
 # number of sources, and of prefixes, at a time; on a GPU fewer than for phrases, because attention
 # needs more memory
 _GROUP = {"cpu": 64, "cuda": 1024}
@@ -54,82 +43,18 @@ _DECIMALS = 4  # decimals of alpha
 SENTENCES_PER_BLOCK = 512
 
 
-def read_lexicon(
-    path: str | Path, read: AbstractSet[bytes], written: AbstractSet[bytes], direction: Direction
-) -> dict[bytes, bytes]:
-    """Return each word's most probable translation; among equals, the first in byte order.
-
-    Args:
-        path: The lexical table: plain, gzip, or ``-`` for standard input.
-        read: The words that the models read.
-        written: The words that the models write.
-        direction: The direction of the models, for the error.
-
-    Raises:
-        InputError: The file cannot be read.
-        CorpusError: A line is not ``word word probability``, or the words of the lines are in
-            reverse order.
-    """
-    best: dict[bytes, tuple[float, bytes]] = {}
-    right = swapped = 0  # how many lines have the words in the expected order, and in reverse
-    with Progress("reading the lexicon", unit="lines") as progress:
-        for number, line in enumerate(read_lines(path), 1):
-            translation, word, p = _fields(line, path, number)
-            right += translation in written and word in read
-            swapped += translation in read and word in written
-            if _NULL not in (translation, word):
-                known_p, known = best.get(word, (-1.0, b""))
-                if p > known_p or (p == known_p and translation < known):
-                    best[word] = p, translation
-            if number % _LINES_AT_ONCE == 0:
-                progress.advance(_LINES_AT_ONCE)
-    if swapped > right:
-        raise CorpusError(
-            "the columns have the wrong order: the words that the model reads come first",
-            path=path,
-            remedy=f"give the other lexical table of Moses, {_FILES[direction]}",
-        )
-    return {word: translation for word, (_, translation) in best.items()}
-
-
-def _fields(line: bytes, path: str | Path, number: int) -> tuple[bytes, bytes, float]:
-    fields = line.split(b" ")
-    p = finite_number(fields[-1])
-    if len(fields) != 3 or p is None or p < 0:
-        raise CorpusError(
-            "not a line of a lexical table, which is two words and a probability",
-            path=path,
-            line=number,
-            remedy="give lex.f2e or lex.e2f, as Moses's training or phrasescore build wrote it",
-        )
-    return fields[0], fields[1], p
-
-
-def lexicon_digest(lexicon: Mapping[bytes, bytes]) -> str:
-    """Return the SHA-256 of a lexicon's entries."""
-    lines = sorted(b"%s %s\n" % item for item in lexicon.items())
-    return hashlib.sha256(b"".join(lines)).hexdigest()
-
-
 def without_unknown(
-    words: Sequence[bytes],
-    source: Sequence[bytes],
-    alignment: Alignment,
-    lexicon: Mapping[bytes, bytes],
+    words: Sequence[bytes], source: Sequence[bytes], alignment: Alignment
 ) -> list[bytes]:
-    """Replace each ``<unk>`` of a target by a translation of its source word.
+    """Replace each ``<unk>`` of a target by its source word.
 
     Args:
         words: T words.
         source: S words, at least one.
         alignment: (T + 1, S + 1) alpha; the column of the source's </s> is ignored.
-        lexicon: The translation of each source word; a word that is not in it is copied.
     """
     attended = np.argmax(alignment[:-1, :-1], axis=1).tolist()
-    return [
-        lexicon.get(source[at], source[at]) if word == UNK else word
-        for word, at in zip(words, attended, strict=True)
-    ]
+    return [source[at] if word == UNK else word for word, at in zip(words, attended, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -164,8 +89,8 @@ class Translated:
     number: int
     source: list[bytes]
     unknown: int
-    translations: list[Translation]
-    alignment: Alignment | None
+    translations: list[Translation] = field(default_factory=list)
+    alignment: Alignment | None = None
 
 
 # formats a line for one output
@@ -179,8 +104,7 @@ class Translator:
         models: The models that translate.
         beam: Settings of the search.
         allowed: The constraints on translations.
-        lexicon: Translations of source words that replace ``<unk>``, see `without_unknown`;
-            ``None`` leaves ``<unk>``.
+        copies: Whether source words replace ``<unk>``, see `without_unknown`.
         aligns: Whether to compute alignments of the first translations.
         device: ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
         batch_size: Number of sentences at a time; ``None`` for the default of the device.
@@ -196,20 +120,20 @@ class Translator:
         beam: BeamSettings,
         allowed: TargetSettings,
         *,
-        lexicon: Mapping[bytes, bytes] | None = None,
+        copies: bool = False,
         aligns: bool = False,
         device: str = "auto",
         batch_size: int | None = None,
     ) -> None:
         self.models, self._beam = models, beam
-        self._lexicon, self._aligns = lexicon, aligns
+        self._copies, self._aligns = copies, aligns
         self.device = choose_device(device)
         kind = self.device.type
         sizes = batch_size or _GROUP[kind], _CHUNK[kind]
         method = partial(BeamSearch, beam, allowed)
         self._generator = TargetGenerator(models.asked, method, device, *sizes)
         self._alignments: SoftAlignments | None = None
-        if aligns or lexicon is not None:
+        if aligns or copies:
             self._alignments = SoftAlignments(models.aligning, device)
 
     def translate(self, lines: TokenSpans, first: int) -> list[Translated]:
@@ -223,37 +147,32 @@ class Translator:
             ModelError: A result of the model is not a number.
         """
         sources = self.models.first.source_vocabulary.encode_spans(lines)
-        words = [lines.tokens(line) for line in range(len(sources))]
-        full = np.flatnonzero(sources.lengths)
-        translations: dict[int, list[Translation]] = {}
-        alignments: dict[int, Alignment] = {}
-        if len(full):
-            read = sources.select(full)
-            targets = self._generator.targets(read)
-            aligned = self._aligned(read, targets)
-            parts = itertools.pairwise(targets.offsets.tolist())
-            for line, (begin, end) in zip(full.tolist(), parts, strict=True):
-                rows = range(begin, end)
-                translations[line] = self._translations(words[line], targets, rows, aligned)
-                if self._aligns:
-                    alignments[line] = aligned[begin]
-        return [
-            Translated(
-                first + line,
-                words[line],
-                unknown,
-                translations.get(line, []),
-                alignments.get(line),
-            )
+        translated = [
+            Translated(first + line, lines.tokens(line), unknown)
             for line, unknown in enumerate(unknown_counts(sources).tolist())
         ]
+        full = np.flatnonzero(sources.lengths)
+        if not len(full):
+            return translated
+        read = sources.select(full)
+        targets = self._generator.targets(read)
+        aligned = self._aligned(read, targets)
+        parts = itertools.pairwise(targets.offsets.tolist())
+        for row, (begin, end) in zip(full.tolist(), parts, strict=True):
+            line, rows = translated[row], range(begin, end)
+            translated[row] = replace(
+                line,
+                translations=self._translations(line.source, targets, rows, aligned),
+                alignment=aligned[begin] if self._aligns else None,
+            )
+        return translated
 
     def _aligned(self, read: TokenSequences, targets: Targets) -> dict[int, Alignment]:
         """Return the alignments that are needed, by the index of the target."""
         if self._alignments is None:
             return {}
         ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
-        if self._lexicon is not None:
+        if self._copies:
             wanted = unknown_counts(ids) > 0
         if self._aligns:
             wanted[targets.offsets[:-1]] = True
@@ -275,8 +194,8 @@ class Translator:
         for row, ln_p_of_row, total in zip(rows, ln_p.tolist(), totals.tolist(), strict=True):
             words = self.models.first.target_vocabulary.decode(targets.words[row])
             unknown = words.count(UNK)
-            if unknown and self._lexicon is not None:
-                words = without_unknown(words, source, alignments[row], self._lexicon)
+            if unknown and self._copies:
+                words = without_unknown(words, source, alignments[row])
             translation = Translation(words, unknown, ln_p_of_row, total)
             found.setdefault(b" ".join(words), translation)
         return list(found.values())

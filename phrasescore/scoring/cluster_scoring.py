@@ -18,18 +18,20 @@ from typing import TypeAlias
 import torch
 
 from phrasescore.cluster import Cluster, Task, in_order, own_name, own_threads, say
-from phrasescore.errors import ClusterError, ModelError, SettingsError, counted
+from phrasescore.errors import ClusterError, ModelError, SettingsError
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.runs.final_names import GzipMember, compress_member
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
+    ComputeSettings,
+    ReadyModels,
     Scored,
     ScoringCounts,
     ScoringModel,
     ScoringSettings,
+    load_models,
 )
-from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
 from phrasescore.scoring.shared_scorer import Precision
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
@@ -74,7 +76,7 @@ def describe_on_worker(
     compute: ComputeSettings,
     factor: int | None,
     sample: TableBlock | None = None,
-    precisions: Sequence[Precision] | None = None,
+    precisions: tuple[Precision, ...] | None = None,
 ) -> ReadyModels:
     """Let the first worker load the models and choose the device and precision for all workers.
 
@@ -89,10 +91,8 @@ def describe_on_worker(
     Raises:
         ClusterError: The worker cannot load a model.
     """
-    chosen = None if precisions is None else tuple(precisions)
-    job = ScoringJob(_absolute(folders), compute, factor, chosen)
-    block = None if sample is None else packed_block(sample)
-    return cluster.start(describe_models, job, block).result()
+    job = ScoringJob(_absolute(folders), compute, factor, precisions)
+    return cluster.start(describe_models, job, sample and packed_block(sample)).result()
 
 
 def describe_as_before(
@@ -126,7 +126,9 @@ def describe_as_before(
     if not agrees:
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
-    ready = describe_on_worker(cluster, folders, kept, factor, precisions=chosen["precision"])
+    ready = describe_on_worker(
+        cluster, folders, kept, factor, precisions=tuple(chosen["precision"])
+    )
     if begun["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)
@@ -138,61 +140,51 @@ def _absolute(folders: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(Path(folder).absolute()) for folder in folders)
 
 
-class ClusterScorer:
-    """Scores blocks on workers, several at a time.
+def scored_on_workers(
+    cluster: Cluster,
+    folders: Sequence[str],
+    ready: ReadyModels,
+    settings: ScoringSettings,
+    blocks: Iterator[TableBlock],
+) -> Iterator[Scored]:
+    """Read blocks, let workers score several at a time, and yield them in their order.
+
+    If the workers have different kinds of processors, a message says so.
 
     Args:
         cluster: The workers.
         folders: The models, in the order of their columns.
         ready: The description of the models.
         settings: The settings of the scores.
+        blocks: The lines of the table.
     """
+    numerics = ready.numerics
+    job = ScoringJob(
+        _absolute(folders),
+        ComputeSettings(numerics["device"], batch_size=numerics["batch_size"]),
+        settings.factor,
+        tuple(numerics["precision"]),
+        tuple(digest for digest, _ in ready.identities),
+        settings,
+    )
 
-    def __init__(
-        self,
-        cluster: Cluster,
-        folders: Sequence[str],
-        ready: ReadyModels,
-        settings: ScoringSettings,
-    ) -> None:
-        self._cluster = cluster
-        numerics = ready.numerics
-        self._job = ScoringJob(
-            _absolute(folders),
-            ComputeSettings(numerics["device"], batch_size=numerics["batch_size"]),
-            settings.factor,
-            tuple(numerics["precision"]),
-            tuple(digest for digest, _ in ready.identities),
-            settings,
-        )
-        self._processors: dict[str, str] = {}  # kind -> the first worker that has it
+    def start(block: TableBlock) -> Task[WorkerResult]:
+        return cluster.start(score_block, job, packed_block(block))
 
-    def scored(self, blocks: Iterator[TableBlock]) -> Iterator[Scored]:
-        """Read blocks, let workers score them, and yield the scored blocks in their order."""
-        return map(self._unpacked, in_order(blocks, self._start, self._max_blocks))
+    def max_begun() -> int:
+        return BLOCKS * max(1, len(cluster.workers))
 
-    def note(self) -> str:
-        """Return the number of workers, as a note for the progress bar."""
-        return counted(len(self._cluster.workers), "worker")
-
-    def _max_blocks(self) -> int:
-        return BLOCKS * max(1, len(self._cluster.workers))
-
-    def _start(self, block: TableBlock) -> Task[WorkerResult]:
-        return self._cluster.start(score_block, self._job, packed_block(block))
-
-    def _unpacked(self, result: WorkerResult) -> Scored:
-        """Return a scored block; warn if the workers have different kinds of processors."""
-        text, counts, worker = result
-        for kind in set(counts.processors) - self._processors.keys():
-            if self._processors:
-                other, first = next(iter(self._processors.items()))
+    processors: dict[str, str] = {}  # kind -> the first worker that has it
+    for text, counts, worker in in_order(blocks, start, max_begun):
+        for kind in set(counts.processors) - processors.keys():
+            if processors:
+                other, first = next(iter(processors.items()))
                 say(
                     f"the worker {worker} computes on {kind}, the worker {first} on {other}: the "
                     "last digits may differ"
                 )
-            self._processors[kind] = worker
-        return GzipMember(text), counts
+            processors[kind] = worker
+        yield GzipMember(text), counts
 
 
 def packed_block(block: TableBlock) -> PackedBlock:
@@ -217,8 +209,7 @@ def describe_models(job: ScoringJob, sample: PackedBlock | None) -> ReadyModels:
         ClusterError: A model cannot be loaded here, or there is no such device.
     """
     with _loading:
-        _, ready = _load(job, None if sample is None else _unpacked_block(sample))
-    return ready
+        return _load(job, sample and _unpacked_block(sample))[1]
 
 
 def score_block(job: ScoringJob, block: PackedBlock) -> WorkerResult:

@@ -9,7 +9,7 @@ sources that it reads together.
 
 `SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
 with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
-``code`` (``scoring/gated``), and the feed-forward language model (`HistorySteps`). In that
+``code`` (``gated_steps``), and the feed-forward language model (`HistorySteps`). In that
 language model, ln p of a word depends only on the few words before it, so prefixes that end in the
 same words share one evaluation, even if they belong to different sentences.
 """
@@ -32,7 +32,7 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.units import GatedUnit
-from phrasescore.scoring.gated.gated_steps import GatedSteps, pack
+from phrasescore.scoring.gated_steps import GatedSteps, pack
 from phrasescore.scoring.prefix_trie import (
     PrefixTrie,
     build_trie,

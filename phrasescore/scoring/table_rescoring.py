@@ -1,8 +1,9 @@
-"""The work of ``score``: loads models, in this process or on a cluster, and scores a table.
+"""The work of ``score``: scores a table with models, in this process or on a cluster.
 
 Each block is read, scored, written and recorded. If the command is killed, running it again
 continues after the last complete block, and the output has the same bytes as without interruption.
-Memory does not depend on the length of the table.
+Memory does not depend on the length of the table. The scores may also be numbers from another
+program, one for each line; this is fast, and is not continued.
 """
 
 from __future__ import annotations
@@ -10,27 +11,40 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from phrasescore.errors import ModelError
+import numpy as np
+from numpy.typing import NDArray
+
+from phrasescore.errors import CorpusError, InputError, ModelError, counted
 from phrasescore.model.device import choose_device, processor_of
 from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.runs.ledger import differences, entry_of
 from phrasescore.runs.stream import BlockStream, StreamReport, begun_work
-from phrasescore.scoring.block_scoring import BlockScorer, ScoringCounts, ScoringSettings
-from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels, load_models
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ComputeSettings,
+    ReadyModels,
+    ScoringCounts,
+    ScoringSettings,
+    load_models,
+    with_columns,
+)
+from phrasescore.scoring.probability_column import probability_texts
 from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_blocks
+from phrasescore.table.phrase_table import FLOOR_LN
+from phrasescore.table.text_blocks import numbers_in
 from phrasescore.words.known_words import first_words, known_words, unknown_warning
 
 if TYPE_CHECKING:
     from phrasescore.cluster import Cluster
-    from phrasescore.scoring.cluster_scoring import ClusterScorer
 
 _FIRST_LINES = 1024
 _MIN_WORDS = 100  # minimum number of words on each side for judging whether a model fits
@@ -47,7 +61,8 @@ class Rescoring:
         ready: The description of the models. An interrupted run continues only with the same
             ``numerics``.
         settings: The settings of the scores.
-        scorer: Scores blocks with the models, here or on workers.
+        scorer: Scores blocks with the models here; ``None`` lets the workers do it.
+        cluster: The workers, if there are any.
         begun: All blocks of the table, if the table can be read only once and its first block has
             been read already; otherwise ``None``.
     """
@@ -57,7 +72,8 @@ class Rescoring:
     folders: Sequence[str]
     ready: ReadyModels
     settings: ScoringSettings
-    scorer: BlockScorer | ClusterScorer
+    scorer: BlockScorer | None
+    cluster: Cluster | None = None
     begun: Iterator[TableBlock] | None = None
 
     def run(self, lines_per_block: int = LINES_PER_BLOCK) -> StreamReport[ScoringCounts]:
@@ -71,7 +87,7 @@ class Rescoring:
             SettingsError: The options contradict each other or do not fit the table.
             ModelError: A result of a model is not a log-probability.
         """
-        table, scorer = self.table, self.scorer
+        table, scorer, cluster = self.table, self.scorer, self.cluster
         asked = {
             "models": self.ready.identities,
             "settings": dataclasses.asdict(self.settings),
@@ -81,15 +97,21 @@ class Rescoring:
 
         def read(_: ScoringCounts, done: int) -> Iterator[Any]:
             blocks = self.begun or _read_table(table, lines_per_block, done)
-            return blocks if isinstance(scorer, BlockScorer) else scorer.scored(blocks)
+            if cluster is None:
+                return blocks
+            from phrasescore.scoring.cluster_scoring import scored_on_workers
+
+            return scored_on_workers(cluster, self.folders, self.ready, self.settings, blocks)
 
         def work(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
             # workers have scored a block before it is read here
-            text, counts = scorer.score(block) if isinstance(scorer, BlockScorer) else block
+            text, counts = block if scorer is None else scorer.score(block)
             return text, before + counts
 
+        def note() -> str:
+            return "" if cluster is None else counted(len(cluster.workers), "worker")
+
         check = partial(read_blocks, table, lines_per_block)
-        note = str if isinstance(scorer, BlockScorer) else scorer.note
         stream = BlockStream([table], asked, read, work, ScoringCounts(), check, note=note)
         return stream.write(self.output)
 
@@ -170,7 +192,7 @@ def prepare(
         ClusterError: A worker cannot load a model.
     """
     begun: Iterator[TableBlock] | None = None
-    scorer: BlockScorer | ClusterScorer
+    scorer: BlockScorer | None = None
     if cluster is None:
         sample, begun = _beginning(table) if compute.wants_sample else (None, None)
         models, ready = load_models(folders, compute, factor, sample)
@@ -179,11 +201,7 @@ def prepare(
         settings = dataclasses.replace(settings, factor=ready.factor)
         scorer = BlockScorer(models, settings, processor_of(choose_device(compute.device)))
     else:
-        from phrasescore.scoring.cluster_scoring import (
-            ClusterScorer,
-            describe_as_before,
-            describe_on_worker,
-        )
+        from phrasescore.scoring.cluster_scoring import describe_as_before, describe_on_worker
 
         if not accept_unknown:
             _refuse_unknown_words(table, _readable_here(folders), factor)
@@ -195,8 +213,7 @@ def prepare(
             sample, begun = _beginning(table) if compute.precision != "fp32" else (None, None)
             ready = describe_on_worker(cluster, folders, compute, factor, sample)
         settings = dataclasses.replace(settings, factor=ready.factor)
-        scorer = ClusterScorer(cluster, folders, ready, settings)
-    return Rescoring(table, output, folders, ready, settings, scorer, begun)
+    return Rescoring(table, output, folders, ready, settings, scorer, cluster, begun)
 
 
 def _readable_here(folders: Iterable[str]) -> Iterator[tuple[str, LoadedModel]]:
@@ -246,3 +263,77 @@ def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | No
 def _read_table(table: str | Path, lines_per_block: int, skip: int = 0) -> Iterator[TableBlock]:
     """Yield the blocks of a table; the first blocks are short, so that scoring begins early."""
     return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)
+
+
+# -- the numbers of another program ----------------------------------------------------------
+
+Scale = Literal["ln", "log10", "probability"]
+# scale -> the smallest and the largest number, and their name
+_RANGES: dict[Scale, tuple[float, float, str]] = {
+    "ln": (-math.inf, 0, "the ln of a probability, which is at most 0"),
+    "log10": (-math.inf, 0, "the log10 of a probability, which is at most 0"),
+    "probability": (0, 1, "a probability from 0 to 1"),
+}
+_ROUNDING = 1e-6  # other programs' rounding can make a logarithm slightly larger than 0
+_ONE_EACH = "give one number for each line of the table, in the order of its lines"
+
+
+def append_given_scores(
+    table: str, scores: str, output: str, scale: Scale, replace_column: int | None = None
+) -> StreamReport[ScoringCounts]:
+    """Write a table with the scores of a file as a new column, or in place of a column.
+
+    Args:
+        table: A plain or gzip phrase table, or ``-``.
+        scores: A file with one number for each line of the table.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
+        scale: Whether the numbers are ln p, log10 p or p.
+        replace_column: The score to replace, counted from 1; ``None`` appends a score.
+
+    Raises:
+        InputError: A file cannot be read, the files have different numbers of lines, or a number is
+            no probability in this scale.
+        SettingsError: There is no such column, or the output cannot be written.
+    """
+    numbers = numbers_in(scores)
+
+    def work(block: TableBlock, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
+        ln_p = _ln_p(scores, block, numbers, scale)
+        counts = ScoringCounts(
+            lines=len(block),
+            ln_p_sums=(float(np.maximum(ln_p, FLOOR_LN).sum()),),
+            floor_hits=(int((ln_p <= FLOOR_LN).sum()),),
+        )
+        return with_columns(block, [probability_texts(ln_p)], replace_column), before + counts
+
+    def refuse_more(_: Path, counts: ScoringCounts) -> None:
+        if next(numbers, None) is not None:
+            problem = f"more numbers than {table} has lines, which are {counts.lines:,}"
+            raise InputError(problem, path=scores, remedy=_ONE_EACH)
+
+    return BlockStream(
+        [table, scores], None, lambda *_: read_blocks(table), work, ScoringCounts()
+    ).write(output, refuse_more)
+
+
+def _ln_p(
+    path: str, block: TableBlock, numbers: Iterator[float], scale: Scale
+) -> NDArray[np.float64]:
+    """Return (lines,) ln p of the lines of a block, from the next numbers of the file ``path``."""
+    values = np.fromiter(itertools.islice(numbers, len(block)), np.float64)
+    if len(values) < len(block):
+        problem = f"the file ends before line {block.first_line + len(values):,} of {block.path}"
+        raise InputError(problem, path=path, remedy=_ONE_EACH)
+    low, high, what = _RANGES[scale]
+    wrong = (values < low) | (values > high + _ROUNDING)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise CorpusError(
+            f"{values[row]:g} is not {what}",
+            path=path,
+            line=block.first_line + row,
+            remedy="correct the number, or give another --scores-are",
+        )
+    with np.errstate(divide="ignore"):
+        ln_p: NDArray[np.float64] = np.log(values) if low == 0 else values
+    return ln_p * math.log(10) if scale == "log10" else ln_p

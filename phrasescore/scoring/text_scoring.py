@@ -13,7 +13,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,7 +28,7 @@ from phrasescore.runs.final_names import hidden, open_output, remove
 from phrasescore.runs.stream import BlockStream, StreamReport, keeps_work
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import read_lines
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.vocabulary import UNK_ID
@@ -134,7 +134,7 @@ class TextCounts:
     models: tuple[ModelCounts, ...] = ()
 
     def figures(self) -> list[dict[str, int | float | None]]:
-        """Return for each model the figures that ``--perplexity`` prints, with their names."""
+        """Return for each model the figures of the JSON result, with their names."""
         lines = {"lines": self.lines, "skipped": self.skipped}
         found = [perplexity(each.ln_p, each.tokens) for each in self.models]
         return [
@@ -208,9 +208,10 @@ def score_lines(
         # compare the rounded scores as written: a threshold copied from the output then keeps
         # the line that it was copied from
         kept = rows[np.array([float(text) for text in scores]) >= settings.threshold]
-    columns = [_spread(column, rows, len(block)) for column in fields]
+    columns = [dict(zip(rows.tolist(), column, strict=True)) for column in fields]
     lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
-    text = lines.with_columns([[column[row] for row in kept.tolist()] for column in columns])
+    # a line that cannot be scored gets empty fields
+    text = lines.with_columns([[each.get(row, b"") for row in kept.tolist()] for each in columns])
     return text, TextCounts(
         before.lines + len(block),
         before.skipped + len(block) - len(rows),
@@ -232,14 +233,6 @@ def _word_scores(
     ln_p = model.scorer.score_words(sources, targets)
     words, lengths = model.loaded.target_vocabulary.sums_of_words(ln_p, targets)
     return words, lengths, int((targets.tokens == UNK_ID).sum())
-
-
-def _spread(fields: list[bytes], rows: NDArray[np.int64], lines: int) -> list[bytes]:
-    """Return a column with ``fields`` in the given rows and empty fields in all other rows."""
-    column = [b""] * lines
-    for row, field in zip(rows.tolist(), fields, strict=True):
-        column[row] = field
-    return column
 
 
 def score_texts(
@@ -296,22 +289,18 @@ def score_texts(
         is_best = _best(part, place, share)
         kept[0] = int(is_best.sum())
         with open_output(output) as stream:
-            for line in itertools.compress(_lines(part), is_best):
-                stream.write(line)
+            for line in itertools.compress(read_lines(part, is_text=False), is_best):
+                stream.write(line + b"\n")
 
     report = stream.write(scored, write_best)
     remove(scored)
     return dataclasses.replace(report, counts=dataclasses.replace(report.counts, kept=kept[0]))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    with open_input(path, is_text=False) as stream:
-        yield from stream
-
-
 def _best(path: Path, place: int, share: float) -> NDArray[np.bool_]:
     """Return ``(lines,)``: true for the highest scores; of equal scores, the first are taken."""
-    texts = (line.rstrip(b"\r\n").split(b"\t")[place] for line in _lines(path))
+    lines = read_lines(path, is_text=False)
+    texts = (line.rstrip(b"\r").split(b"\t")[place] for line in lines)
     scores = np.fromiter((float(text) if text else np.nan for text in texts), np.float64)
     scorable = np.flatnonzero(~np.isnan(scores))
     order = np.argsort(-scores[scorable], kind="stable")

@@ -222,7 +222,19 @@ class TableBlock:
 
     def line(self, row: int) -> bytes:
         """Return one line, without its line feed."""
-        return self.text[_line_begin(self, row) : _line_begin(self, row + 1)].removesuffix(b"\n")
+        return self.text[self._line_begin(row) : self._line_begin(row + 1)].removesuffix(b"\n")
+
+    def part(self, begin: int, end: int) -> TableBlock:
+        """Return lines ``begin`` to ``end - 1``, at least one line."""
+        first = self._line_begin(begin)
+        text = self.text[first : self._line_begin(end)]
+        spans = self.spans[begin:end] - first
+        return TableBlock(text, self.first_line + begin, self.path, self.format, spans)
+
+    def _line_begin(self, line: int) -> int:
+        if line == len(self):
+            return len(self.text)
+        return self.text.rfind(b"\n", 0, int(self.spans[line, SOURCE])) + 1
 
     def entry(self, row: int) -> Entry:
         """Return all columns of one line."""
@@ -357,8 +369,8 @@ def read_source_runs(
         if cut == 0 and block.source(0) == (previous or block.source(0)):
             begun.append(block)
         else:
-            yield _joined([*begun, _part(block, 0, cut)] if cut else begun)
-            begun = [_part(block, cut, len(block))]
+            yield _joined([*begun, block.part(0, cut)] if cut else begun)
+            begun = [block.part(cut, len(block))]
         previous = block.source(len(block) - 1)
     if begun:
         yield _joined(begun)
@@ -466,20 +478,6 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
         line=block.first_line + row,
         remedy=remedy,
     )
-
-
-def _part(block: TableBlock, begin: int, end: int) -> TableBlock:
-    """Return lines ``begin`` to ``end - 1``, at least one line."""
-    first = _line_begin(block, begin)
-    text = block.text[first : _line_begin(block, end)]
-    spans = block.spans[begin:end] - first
-    return TableBlock(text, block.first_line + begin, block.path, block.format, spans)
-
-
-def _line_begin(block: TableBlock, line: int) -> int:
-    if line == len(block):
-        return len(block.text)
-    return block.text.rfind(b"\n", 0, int(block.spans[line, SOURCE])) + 1
 
 
 def _joined(blocks: Sequence[TableBlock]) -> TableBlock:

@@ -184,10 +184,10 @@ def with_room(array: Growing, needed: int) -> Growing:
     """Return an array with at least ``needed`` rows: the array itself, or a longer copy.
 
     A copy is at least twice as long as the array, so that the total time for copies stays
-    proportional to the number of rows added. The new rows are not initialised.
+    proportional to the number of rows added. The new rows are 0.
     """
     if needed <= len(array):
         return array
-    longer = np.empty((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
+    longer = np.zeros((max(needed, 2 * len(array)), *array.shape[1:]), array.dtype)
     longer[: len(array)] = array
     return cast(Growing, longer)

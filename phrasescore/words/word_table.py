@@ -25,7 +25,7 @@ from phrasescore.table.byte_scanning import (
     token_begin,
     token_end,
 )
-from phrasescore.words.hashing import HASH_START, hash_bytes
+from phrasescore.words.hashing import HASH_START, hash_bytes, with_room
 from phrasescore.words.token_sequences import offsets_of
 
 _SHIFT = np.uint64(32)
@@ -209,16 +209,11 @@ class WordTable:
 
     def reserve(self, words: int, text: int) -> None:
         """Make room for ``words`` more words, which have ``text`` bytes in all."""
-        arrays, size = self.arrays, len(self)
-        used = int(arrays.ends[size])
-        if used + text > arrays.text.size:
-            grown = np.zeros(max(used + text, 2 * arrays.text.size), np.uint8)
-            grown[:used] = arrays.text[:used]
-            arrays = arrays._replace(text=grown)
-        if size + words + 1 > arrays.ends.size:
-            ends = np.zeros(max(size + words + 1, 2 * arrays.ends.size), np.int64)
-            ends[: size + 1] = arrays.ends[: size + 1]
-            arrays = arrays._replace(ends=ends)
+        size = len(self)
+        arrays = self.arrays._replace(
+            text=with_room(self.arrays.text, int(self.arrays.ends[size]) + text),
+            ends=with_room(self.arrays.ends, size + words + 1),
+        )
         if 2 * (size + words) > arrays.slots.size:
             length = 1 << (2 * (size + words) - 1).bit_length()
             arrays = arrays._replace(slots=np.full(length, _FREE, np.int32))

@@ -108,15 +108,9 @@ def test_prune_takes_the_lines(
     assert left == {tuple(pair[:2]) for pair in listed} - dropped
 
 
-def test_a_score_in_place_of_a_model(
-    data: Path, scatter: Any, phrasescore: Phrasescore, tmp_path: Path
-) -> None:
-    """A scored table needs no model."""
-    by_model = scatter("--model", str(data / "model"))
-    phrasescore("score", data / "table.gz", "--model", data / "model", "-o", "scored.gz", *FP32)
-    found = scatter("--model-column", "5", "--format", "png", table=tmp_path / "scored.gz")
-    for name in ("pearson", "spearman", "near"):
-        assert found[name] == pytest.approx(by_model[name], abs=1e-4)
+def test_other_format(data: Path, scatter: Any, tmp_path: Path) -> None:
+    """The picture may have another format."""
+    scatter("--model", str(data / "model"), "--format", "png")
     assert (tmp_path / "out" / "scatter.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -125,13 +119,7 @@ def test_a_score_in_place_of_a_model(
     [
         (["empty", "--model", "model"], 3, "the file is empty"),
         (["table.gz", "--model", "lm"], 4, "is a language model, which reads no source"),
-        (["table.gz"], 2, "exactly one of"),
-        (
-            ["table.gz", "--model", "model", "--model-column", "4"],
-            2,
-            "exactly one of",
-        ),
-        (["table.gz", "--model-column", "9"], 2, "there is no score 9 to compare"),
+        (["table.gz"], 2, "--model"),
         (["table.gz", "--model", "model", "--column", "7"], 2, "there is no score 7 to compare"),
         (["model", "--model", "model"], 3, "folder"),
     ],
@@ -157,7 +145,7 @@ def test_wrong_input_is_one_sentence(
 def test_nothing_is_replaced(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Files whose names the command chooses replace neither inputs nor other commands' results."""
     (tmp_path / "pairs.tsv.gz").write_bytes((data / "table.gz").read_bytes())
-    call = "analyze", "scatter", "--model-column", "4", "pairs.tsv.gz", "-o"
+    call = "analyze", "scatter", "--model", data / "model", "pairs.tsv.gz", "-o"
     done = phrasescore(*call, ".")
     assert done.returncode == 2, done.stderr
     assert b"--output would replace an input: TABLE" in done.stderr

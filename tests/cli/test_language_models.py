@@ -67,11 +67,11 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     config = json.loads((tmp_path / "lm" / "config.json").read_text("utf-8"))
     assert (config["order"], config["second_hidden"], config["self_normalise"]) == (3, 12, 0.2)
     assert not (tmp_path / "lm" / "source.vocabulary.txt").exists()
-    scored = phrasescore("score-text", "--model", "lm", "dev.fr", "--perplexity")
-    figures = dict(line.split() for line in scored.stdout.decode().splitlines())
+    scored = phrasescore("score-text", "--model", "lm", "dev.fr", "--json", "-o", "/dev/null")
+    (figures,) = json.loads(scored.stdout)["models"]
     expected = math.exp(held_out["held_out_sources"]["nll"])
-    assert float(figures["perplexity"]) == pytest.approx(expected, rel=1e-3)
-    assert (figures["lines"], figures["unknown"]) == ("100", "0")
+    assert figures["perplexity"] == pytest.approx(expected, rel=1e-3)
+    assert (figures["lines"], figures["unknown"]) == (100, 0)
     again = phrasescore(*TRAIN, "--held-out-text", "dev.fr", *options)
     assert b"lm/ is trained already, with the same options and input" in again.stderr
 
@@ -143,8 +143,8 @@ def test_a_text_of_other_bytes_than_utf_8(phrasescore: Phrasescore, tmp_path: Pa
     done = phrasescore(*TRAIN, "--max-epochs", "0", "--held-out-pairs", "0")
     assert done.returncode == 0, done.stderr.decode()
     assert b"d\xe9j\xe0" in load_model(tmp_path / "lm").target_vocabulary.words
-    scored = phrasescore("score-text", "--model", "lm", "-", "--perplexity", stdin=text.encode())
-    assert b"unknown 40\n" in scored.stdout
+    scored = phrasescore("score-text", "--model", "lm", "-", stdin=text.encode())
+    assert b", 40 of 120 unknown (</s> counted)" in scored.stderr
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -15,6 +15,7 @@ import pytest
 
 from phrasescore.cli import _misled
 from tests.conftest import PROJECT, said
+from tests.support.random_models import save_random_model
 from tests.support.result_folders import sentences, write_lines
 
 
@@ -38,7 +39,8 @@ def picture(tmp_path: Path) -> list[str]:
     """Return a call that draws ``scatter.svg`` of a small table."""
     lines = [f"s{n} ||| t{n} ||| 0.5 0.25 {(n + 1) / 30} 0.{n + 1}" for n in range(20)]
     write_lines(tmp_path / "table", lines)
-    return ["analyze", "scatter", "table", "--model-column", "4", "-o", "."]
+    save_random_model(tmp_path / "model", [b"s1"], [b"t1"])
+    return ["analyze", "scatter", "table", "--model", "model", "-o", "."]
 
 
 def in_latin_1(place: Path) -> None:

@@ -11,7 +11,7 @@ import torch
 
 from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.scoring.model_loading import MAX_DIFFERENCE, MAX_MEAN
+from phrasescore.scoring.block_scoring import MAX_DIFFERENCE, MAX_MEAN
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from tests.support.random_models import save_random_model

@@ -38,7 +38,6 @@ _OWN: Mapping[str, Mapping[str, Damage]] = {
     "weights": {**NUMBERS, **WEIGHTS},
     "links": LINKS,
     "text": TEXT,
-    "lexicon": NUMBERS,
     "ini": INI,
     "toml": TOML,
 }

@@ -95,8 +95,6 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("* | in/moses.ini | a section twice", "either", "sections may be continued"),
     ("decode | in/moses.ini | 10^4 features", "either", "features of one name add up"),
-    *((f"translate | in/lexicon | {damage}", "either", "words that it does not have are copied")
-      for damage in ("empty", "/dev/null", "numbers *")),
     *((f"nbest | in/list | {damage}", "either", "lines are copied, and there may be none")
       for damage in ("empty", "/dev/null", "a line feed", "sentence ids turned round")),
     ("force-score | in/segmented | a line feed", "either", "a list of nothing"),

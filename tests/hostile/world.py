@@ -79,9 +79,6 @@ def write_world(folder: Path) -> None:
     _write(there / "phrases", [pair[0] for pair in pairs[:5]])
     lengths = [len(line.split()) for line in source]
     _write(there / "links", [b" ".join(b"%d-%d" % (i, i) for i in range(n)) for n in lengths])
-    _write(
-        there / "lexicon", [b"%s %s 0.5" % pair for pair in zip(TARGET, SOURCE * 2, strict=True)]
-    )
     words = [b"verie\tvery", b"onely\tonly", b"ss\ts", b"him selfe\thimself"]
     _write(there / "words.tsv", words * 5)
     _write(there / "dev.tsv", [*words, b"manie\tmany"])

@@ -8,18 +8,19 @@ import pytest
 from phrasescore.analysis.top import (
     ChosenSource,
     Group,
-    TableTarget,
     TopSettings,
     find_preferences,
     json_values,
     markdown,
 )
 from phrasescore.model.folder import LoadedModel, load_model
+from phrasescore.table.block import checked_block
+from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.token_sequences import from_lists
 from tests.support.random_models import save_random_model
 from tests.support.unshared_scorer import UnsharedScorer
 
-SETTINGS = TopSettings(best=2, samples=30)
+SETTINGS = TopSettings(column=1, samples=30)
 
 
 @pytest.fixture(scope="module")
@@ -33,18 +34,20 @@ def loaded(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
 def source(
     phrase: bytes, targets: dict[bytes, float], group: Group = "rare", count: float = 1
 ) -> ChosenSource:
-    candidates = tuple(TableTarget(t, tuple(t.split()), p) for t, p in targets.items())
-    return ChosenSource(group, phrase, tuple(phrase.split()), count, candidates)
+    lines = [b"%s ||| %s ||| %g" % (phrase, target, p) for target, p in targets.items()]
+    form = TableFormat(1, hierarchical=False)
+    return ChosenSource(group, count, checked_block(b"\n".join(lines), len(lines), 1, "t", form))
 
 
 def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
     """Targets are ranked by the table's p, in table order if equal, and by the model's ln p."""
     targets = {b"A": 0.25, b"B A": 0.5, b"strange": 0.25, b"A B B": 0.1}
     (found,) = find_preferences(loaded, [source(b"a c unheard", targets)], SETTINGS, "cpu")
-    assert [(each.target, each.value) for each in found.by_table] == [(b"B A", 0.5), (b"A", 0.25)]
+    ranked = [(b"B A", 0.5), (b"A", 0.25), (b"strange", 0.25)]
+    assert [(each.target, each.value) for each in found.by_table] == ranked
     ids = from_lists([[2, 4, 1]] * 4), from_lists([[2], [3, 2], [1], [2, 3, 3]])
     ln_p = dict(zip(targets, UnsharedScorer(loaded.model, "cpu").score(*ids), strict=True))
-    best = sorted(ln_p, key=ln_p.__getitem__, reverse=True)[:2]
+    best = sorted(ln_p, key=ln_p.__getitem__, reverse=True)[:3]
     assert [each.target for each in found.by_model] == best
     assert [each.value for each in found.by_model] == pytest.approx(
         [ln_p[each] for each in best], abs=1e-4
@@ -53,7 +56,7 @@ def test_candidates_are_ranked_by_both(loaded: LoadedModel) -> None:
 
 def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
     """Samples are distinct, sorted by ln p, and depend only on the source."""
-    sources = [source(b"a b", {}), source(b"c", {b"A": 1.0})]
+    sources = [source(b"a b", {b"B": 1.0}), source(b"c", {b"A": 1.0})]
     found = find_preferences(loaded, sources, SETTINGS, "cpu")
     assert found == find_preferences(loaded, sources, SETTINGS, "cpu")
     for ids, each in zip(([2, 3], [4]), found, strict=True):
@@ -66,7 +69,6 @@ def test_samples_are_the_models_own(loaded: LoadedModel) -> None:
         )
         ln_p = UnsharedScorer(loaded.model, "cpu").score(from_lists([ids] * 5), targets)
         assert values == pytest.approx(ln_p.tolist(), abs=1e-4)
-    assert found[0].by_table == found[0].by_model == ()
 
 
 def test_markdown(loaded: LoadedModel) -> None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from phrasescore.analysis.scatter import (
     DrawnPairs,
     ScatterRecord,
-    Scores,
     described,
     draw_pairs,
     draw_scatter,
@@ -23,12 +22,11 @@ from phrasescore.analysis.scatter import (
 )
 from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
-from phrasescore.scoring.block_scoring import ScoringModel
-from phrasescore.scoring.model_loading import ComputeSettings, load_models
-from phrasescore.table.block import read_blocks
+from phrasescore.scoring.block_scoring import ComputeSettings, ScoringModel, load_models
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
 from tests.support.unshared_scorer import UnsharedScorer
+from tests.unit.phrasescore.scoring.tiny_scorer import tiny_model
 
 LINES = [
     b"b a ||| A ||| 0.5 0.25 ||| ||| 1 1 1",
@@ -66,12 +64,10 @@ def test_scores(tmp_path: Path, direction: Any) -> None:
     plain = ScoringModel("plain", loaded, UnsharedScorer(loaded.model, "cpu"))
     drawn = draw_pairs(tmp_path / "table", 3, 1)
     assert len(drawn.lines) == 3
-    table, by_model = score_drawn(drawn, Scores(2, model))
+    table, by_model = score_drawn(drawn, 2, model)
     p = [float(line.split(b" ||| ")[2].split()[1]) for line in drawn.lines]
     np.testing.assert_allclose(table, [math.log(x) if x else -100.0 for x in p])
-    (whole,) = read_blocks(tmp_path / "table")
-    exact = Scores(2, plain).score(whole)[1]
-    np.testing.assert_allclose(by_model, exact[np.array(drawn.numbers) - 1], atol=1e-4)
+    np.testing.assert_allclose(by_model, score_drawn(drawn, 2, plain)[1], atol=1e-4)
 
 
 def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
@@ -83,7 +79,7 @@ def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
     with pytest.raises(
         PhraseTableError, match="score 2 is 7, which is not a probability"
     ) as caught:
-        score_drawn(drawn, Scores(1, 2))
+        score_drawn(drawn, 2, tiny_model())
     assert caught.value.line == 51
 
 
@@ -119,7 +115,7 @@ def test_the_picture(tmp_path: Path, rng: np.random.Generator) -> None:
     """The picture has one image and a scale, is small, and contains nearly all points."""
     ln_p = -rng.exponential([[2.0], [8.0]], (2, 50_000))
     drawn = pairs_of(tmp_path, 50_000)
-    draw_scatter(tmp_path / "a.svg", drawn, ln_p, Scores(3, 5))
+    draw_scatter(tmp_path / "a.svg", drawn, ln_p, 3, "target")
     text = (tmp_path / "a.svg").read_text("utf-8")
     assert text.count("<image ") == 2
     assert len(text) < 200_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
 from pathlib import Path
@@ -9,8 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from phrasescore.analysis.top import TopSettings, draw_sources
+from phrasescore.analysis.top import TopSettings, draw_sources, find_preferences
 from phrasescore.errors import PhraseTableError
+from phrasescore.model.folder import load_model
+from tests.support.random_models import save_random_model
 
 
 def write_table(path: Path, counts: bool = True) -> Path:
@@ -39,7 +42,8 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
     settings = TopSettings(phrases=3, rare=1, seed=5)
     found = [draw_sources(table, 0, settings, size) for size in (2, 17, 1000)]
     random = np.random.default_rng(5).random(sum(targets.values()))
-    assert found[0] == found[1] == found[2]
+    same = [[(s.group, s.count, s.lines.text) for s in drawn] for drawn, _ in found]
+    assert same[0] == same[1] == same[2]
     expected = []
     for group, fits in (("frequent", lambda n: n >= 10), ("rare", lambda n: n <= 1)):
         several = [s for s in sources if len(s.split()) > 3 and targets[s] > 1]
@@ -60,17 +64,16 @@ def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
             for line in table.read_text().split("\n")
             if line.startswith(f"{drawn.source.decode()} |||")
         ]
-        assert [(c.target.decode(), c.p) for c in drawn.candidates] == [
-            (line[1], float(line[2].split()[2])) for line in lines
-        ]
-        assert drawn.candidates[0].words == (b"T0", b"y")
+        assert [target.decode() for target in drawn.candidates] == [line[1] for line in lines]
+        p = [float(line[2].split()[2]) for line in lines]
+        assert drawn.lines.score_column(3).tolist() == p
 
 
 def test_without_counts_there_is_one_group(tmp_path: Path) -> None:
     """Without counts there is one group, of long sources."""
     sources, among = draw_sources(write_table(tmp_path / "table", counts=False), 0, TopSettings(4))
     assert [each.group for each in sources] == ["long"] * 4
-    assert all(math.isnan(each.count) and len(each.words) >= 4 for each in sources)
+    assert all(math.isnan(each.count) and len(each.source.split()) >= 4 for each in sources)
     assert among["frequent"] == among["rare"] == 0
 
 
@@ -97,23 +100,24 @@ def test_counts(tmp_path: Path, column: str, expected: float) -> None:
 
 
 def test_bytes_and_factors_of_a_source(tmp_path: Path) -> None:
-    """Bytes that are not Unicode are kept; a model reads one factor of each word."""
+    """Bytes that are not Unicode, and all factors, are kept."""
     table = tmp_path / "table"
     table.write_bytes(b"a b|N ||| A ||| 0.5 ||| ||| 1 2\nc\xff ||| C ||| 1\nc\xff ||| D ||| 0.25\n")
     sources, _ = draw_sources(table, 0, TopSettings(min_words=1, min_targets=1, column=1))
-    assert [(each.source, each.words) for each in sources] == [
-        (b"a b|N", (b"a", b"b")),
-        (b"c\xff", (b"c\xff",)),
-    ]
-    assert [[c.p for c in each.candidates] for each in sources] == [[0.5], [1, 0.25]]
+    assert [each.source for each in sources] == [b"a b|N", b"c\xff"]
+    assert [each.lines.score_column(1).tolist() for each in sources] == [[0.5], [1, 0.25]]
 
 
 def test_faults_name_their_line(tmp_path: Path) -> None:
     """Missing factors in drawn targets, and unsorted tables, are errors with their line."""
     table = tmp_path / "table"
     table.write_bytes(b"a|N ||| A|M ||| 1\nb|N ||| B|M ||| 1\nb|N ||| C ||| 1\n")
+    settings = TopSettings(min_words=1, min_targets=1, column=1)
+    folder = save_random_model(tmp_path / "model", [b"N"], [b"M"])
+    model = load_model(folder)
+    reads_tags = dataclasses.replace(model, settings=dataclasses.replace(model.settings, factor=1))
     with pytest.raises(PhraseTableError, match="no factor 1") as caught:
-        draw_sources(table, 1, TopSettings(min_words=1, min_targets=1, column=1))
+        find_preferences(reads_tags, draw_sources(table, 1, settings)[0], settings)
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
     with pytest.raises(PhraseTableError, match="must be sorted"):

@@ -13,9 +13,13 @@ import pytest
 
 from phrasescore.cluster import Cluster
 from phrasescore.errors import ClusterError, PhraseTableError
-from phrasescore.scoring.block_scoring import ScoringCounts, ScoringSettings
-from phrasescore.scoring.cluster_scoring import ClusterScorer, describe_on_worker
-from phrasescore.scoring.model_loading import ComputeSettings, ReadyModels
+from phrasescore.scoring.block_scoring import (
+    ComputeSettings,
+    ReadyModels,
+    ScoringCounts,
+    ScoringSettings,
+)
+from phrasescore.scoring.cluster_scoring import describe_on_worker, scored_on_workers
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -47,8 +51,8 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
 
     def score(wanted: ReadyModels, *lines: bytes, folder: Path = folder) -> None:
         settings = ScoringSettings(factor=1)
-        scorer = ClusterScorer(cluster, [str(folder)], wanted, settings)
-        list(scorer.scored(iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])))
+        blocks = iter([block_of(7, b"a|x ||| b|y ||| 1"), block_of(8, *lines)])
+        list(scored_on_workers(cluster, [str(folder)], wanted, settings, blocks))
 
     score(described, b"a|x ||| b|y ||| 1")
     with pytest.raises(PhraseTableError, match="factor") as caught:
@@ -82,10 +86,8 @@ class _TwoKinds:
 def test_two_kinds_of_processors(capfd: pytest.CaptureFixture[str]) -> None:
     """Different processors cause one warning, and all kinds are in the counts."""
     blocks, fake = [block_of(1, b"a ||| b ||| 1")] * 5, _TwoKinds()
-    scorer = ClusterScorer(fake, [], ReadyModels((), 0, NUMERICS), ScoringSettings())  # type: ignore[arg-type]
-    counts = ScoringCounts()
-    for _, of_block in scorer.scored(iter(blocks)):
+    ready, counts = ReadyModels((), 0, NUMERICS), ScoringCounts()
+    for _, of_block in scored_on_workers(fake, [], ready, ScoringSettings(), iter(blocks)):  # type: ignore[arg-type]
         counts += of_block
-    assert scorer.note() == "2 workers"
     assert (counts.lines, counts.processors) == (5, ("one", "two"))
     assert capfd.readouterr().err.count("last digits may differ") == 1

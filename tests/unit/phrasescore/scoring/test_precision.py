@@ -11,7 +11,7 @@ import torch
 from phrasescore.model.folder import save_model
 from phrasescore.model.model_settings import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.scoring.model_loading import ComputeSettings, compare, load_models
+from phrasescore.scoring.block_scoring import ComputeSettings, compare, load_models
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from phrasescore.words.token_sequences import from_lists
@@ -78,7 +78,7 @@ def test_auto_falls_back(
     loudness: float, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If bfloat16 is fast, auto uses it within the bounds, and otherwise reports why not."""
-    monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: True)
+    monkeypatch.setattr("phrasescore.scoring.block_scoring.has_fast_bf16", lambda device: True)
     folder = saved_model(tmp_path / "model", loudness)
     _, ready = load_models([folder], ComputeSettings("cpu"), None, block())
     assert ready.numerics["precision"] == [used]
@@ -87,7 +87,7 @@ def test_auto_falls_back(
 
 def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If bfloat16 is not fast, auto is float32 without a trial."""
-    monkeypatch.setattr("phrasescore.scoring.model_loading.has_fast_bf16", lambda device: False)
+    monkeypatch.setattr("phrasescore.scoring.block_scoring.has_fast_bf16", lambda device: False)
     _, ready = load_models(
         [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()
     )

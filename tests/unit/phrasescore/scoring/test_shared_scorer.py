@@ -17,7 +17,7 @@ from phrasescore.model.model_settings import (
 )
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Batch
-from phrasescore.scoring.gated.gated_steps import GatedSteps
+from phrasescore.scoring.gated_steps import GatedSteps
 from phrasescore.scoring.prefix_trie import PrefixTrie
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists

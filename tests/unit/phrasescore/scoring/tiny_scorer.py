@@ -14,8 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.model.model_settings import Direction
-from phrasescore.scoring.block_scoring import BlockScorer, ScoringModel, ScoringSettings
-from phrasescore.scoring.model_loading import ReadyModels
+from phrasescore.scoring.block_scoring import (
+    BlockScorer,
+    ReadyModels,
+    ScoringModel,
+    ScoringSettings,
+)
 from phrasescore.scoring.table_rescoring import Rescoring
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary

@@ -27,7 +27,7 @@ from phrasescore.model.device import Cores
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END
 from phrasescore.model.units import GatedUnit
-from phrasescore.scoring.gated import step_kernels, torch_steps
+from phrasescore.scoring import step_kernels, torch_steps
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 

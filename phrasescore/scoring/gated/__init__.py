@@ -1,1 +1,0 @@
-"""Gated units on tries of prefixes: packed weights, and fused passes between matrix products."""
