@@ -1,45 +1,161 @@
-"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run."""
+"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run.
+
+Checkpoints are torch files that are written atomically, and read with ``weights_only``, so a file
+from a stranger cannot run code.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import io
 import itertools
+import os
+import pickle
 import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
-import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
+from phrasescore.closed_settings import from_mapping
 from phrasescore.compiled import compiling_seconds
-from phrasescore.model.folder import CURVES, CurvePoint, load_model
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.errors import InputError, ResumeError, SettingsError
+from phrasescore.model.folder import CURVES, PROVENANCE, CurvePoint, load_model
 from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.interruption import StopRequest
+from phrasescore.runs.interruption import stop_requests
+from phrasescore.runs.json_files import read_object
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
-from phrasescore.training.checkpoint import (
-    BEST,
-    LATEST,
-    TrainingState,
-    another_refused,
-    finished_state,
-    load_checkpoint,
-    save_checkpoint,
-)
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.sizes import hidden_for, passes_of
 
+LATEST, BEST = "checkpoint.pt", "best.pt"
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
 # evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
-# The number of passes is foretold after these seconds, or after this share of the time if less.
-_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL = 5.0, 0.1
+
+
+@dataclass
+class TrainingState:
+    """The progress of a run.
+
+    Attributes:
+        epoch: Index of the current pass over the data, from 0.
+        position: Number of batches of this pass that are done.
+        updates: Number of updates over all passes.
+        begun: Number of updates of the finished model that is being trained further; the
+            optimiser's moments do not cover them.
+        words: Number of target words trained on, </s> included.
+        seconds: Seconds of training over all resumed runs.
+        evaluations: Number of evaluations.
+        best_nll: Lowest held-out nats per word.
+        since_best: Number of evaluations after the evaluation that found ``best_nll``.
+        loss: Loss, summed over all words since the last evaluation.
+        loss_words: Number of these words.
+    """
+
+    epoch: int = 0
+    position: int = 0
+    updates: int = 0
+    begun: int = 0
+    words: int = 0
+    seconds: float = 0.0
+    evaluations: int = 0
+    best_nll: float = float("inf")
+    since_best: int = 0
+    loss: float = 0.0
+    loss_words: int = 0
+
+
+def save_checkpoint(
+    path: Path,
+    state: TrainingState,
+    weights: dict[str, torch.Tensor],
+    moments: torch.Tensor | None = None,
+) -> None:
+    """Write a checkpoint atomically.
+
+    Args:
+        path: The file.
+        state: Progress of the run.
+        weights: The model's ``state_dict``.
+        moments: The optimiser's moments; ``None`` for the best model, as no run resumes from it.
+    """
+    buffer = io.BytesIO()
+    content = {"state": dataclasses.asdict(state), "weights": weights, "moments": moments}
+    torch.save(content, buffer)
+    write_atomically(path, buffer.getvalue())
+
+
+def load_checkpoint(
+    path: Path,
+) -> tuple[TrainingState, dict[str, torch.Tensor], torch.Tensor | None]:
+    """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
+
+    Raises:
+        ResumeError: The file is missing, damaged or not a checkpoint.
+    """
+    with another_refused(path), open_regular(path) as stream:
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(stream).infolist())
+        if unpacked > stream.seek(0, os.SEEK_END):
+            raise ValueError("its records are compressed")
+        stream.seek(0)
+        content = torch.load(stream, map_location="cpu", weights_only=True)
+        state = from_mapping(TrainingState, content["state"], where="state")
+        return state, content["weights"], content["moments"]
+
+
+@contextlib.contextmanager
+def another_refused(path: Path) -> Iterator[None]:
+    """Turn errors about a checkpoint's content into a `ResumeError`.
+
+    Args:
+        path: The checkpoint's file.
+
+    Raises:
+        ResumeError: The checkpoint is missing, damaged, or belongs to another model.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise ResumeError("no checkpoint to resume from", path=path) from None
+    except _DAMAGES as error:
+        reason = str(error).partition("\n")[0]
+        raise ResumeError(
+            f"not a usable checkpoint ({reason})", path=path, remedy="train again with --overwrite"
+        ) from None
+
+
+_DAMAGES = (
+    *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
+    *(InputError, SettingsError, pickle.UnpicklingError, zipfile.BadZipFile),
+)
+
+
+def finished_state(model: Path) -> TrainingState:
+    """Return the final progress of the run that trained a finished model.
+
+    Raises:
+        ResumeError: The record of the run lacks its progress.
+    """
+    with another_refused(model / PROVENANCE):
+        record = read_object(model / PROVENANCE)
+        figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
+        best = next((figure["nll"] for figure in figures if figure), float("inf"))
+        names = ("epoch", "position", "updates", "words", "seconds")
+        done = {name: record["training"][name] for name in names if name in record["training"]}
+        begun = {"begun": done["updates"], "best_nll": best}
+        return from_mapping(TrainingState, done | begun, where="training")
 
 
 class Trainer:
@@ -72,7 +188,6 @@ class Trainer:
             rare = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
         self._updates = Updates(model, pairs, settings, self.recipe, processes, rare)
         self._rate = 0.0
-        self._stop = StopRequest()
         self.state = TrainingState()
 
     def resume(self) -> None:
@@ -130,12 +245,8 @@ class Trainer:
         self._last_checkpoint = time.monotonic()
         self._start_clock()
         self._first_update = self.state.updates
-        self._foretells_at: float | None = None
-        if self.settings.max_time is not None:
-            wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
-            self._foretells_at = self.state.seconds + wait
         self._evaluation_began = self._evaluation_ended = self._seconds()
-        with self._stop.listening(), self._progress() as progress:
+        with stop_requests() as self._stops, self._progress() as progress:
             while not self._finished():
                 self._epoch(progress)
         if self.processes.leads and (self._folder / BEST).exists():
@@ -177,7 +288,6 @@ class Trainer:
         loss = self._updates(mine, state.updates, rate, scale, state.begun)
         if state.updates == self._first_update:
             self._start_clock()  # each of the processes has compiled its code during this update
-            self._first_passes = self.passes
         self._rate = rate
         state.updates += 1
         state.position += 1
@@ -186,27 +296,6 @@ class Trainer:
         state.loss_words += batch.words
         state.seconds = self._seconds()
         progress.advance(batch.words, self._note())
-        if self._foretells_at is not None and state.seconds > self._foretells_at:
-            self._foretell()
-
-    def _foretell(self) -> None:
-        """Print how many passes the time allows, and which size would suit it better."""
-        self._foretells_at = None
-        now, end = self.state.seconds, self.settings.max_time or 0.0
-        speed = (self.passes - self._first_passes) / (now - self._resumed_seconds)
-        passes = self.passes + speed * max(0.0, end - now)
-        text = f"at this speed, {passes:.2f} passes over the {self.settings.examples} in the time"
-        model = self.model.settings
-        if isinstance(model, EncoderDecoderSettings) and self.settings.learns_from == "phrases":
-            units = hidden_for("phrases", passes=passes, measured=model.hidden)
-            if units < model.hidden:
-                text += (
-                    f"; a model with --hidden {units} would make "
-                    f"{passes_of(units, passes, model.hidden):.2f}, and learn more"
-                )
-        elif passes < 1.0:
-            text += "; a smaller --hidden would make more"
-        self.processes.say(text)
 
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
@@ -308,7 +397,7 @@ class Trainer:
 
     def _save_if_due(self) -> None:
         # only a signal to the leading process counts, so that all processes stop together
-        stop = bool(self.processes.agree(float(self._stop.made)))
+        stop = bool(self.processes.agree(bool(self._stops)))
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
         if (due or stop) and self.processes.leads:
             save_checkpoint(

@@ -44,7 +44,6 @@ from phrasescore.runs.ledger import (
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
-from phrasescore.training.checkpoint import BEST, LATEST, another_refused
 from phrasescore.training.encoding import encode_table, encode_texts
 from phrasescore.training.evaluation import (
     HeldOutFigure,
@@ -52,7 +51,7 @@ from phrasescore.training.evaluation import (
     normalisers,
     refuse_divergence,
 )
-from phrasescore.training.loop import Trainer
+from phrasescore.training.loop import BEST, LATEST, Trainer, another_refused
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
