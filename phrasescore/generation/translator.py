@@ -33,7 +33,7 @@ from phrasescore.generation.targets import (
     ranking_scores,
 )
 from phrasescore.model.device import choose_device
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.table.block import TokenSpans

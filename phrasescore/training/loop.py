@@ -269,11 +269,9 @@ class Trainer:
             self._update(batch, progress)
             if self._evaluation_due(batch.is_last):
                 self._evaluate()
-                if self._finished():
-                    return
-            self._save_if_due()
             if self._finished():
                 return
+            self._save_if_due()
         self.state.epoch += 1
         self.state.position = 0
 

@@ -44,7 +44,7 @@ from phrasescore.runs.ledger import (
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
-from phrasescore.training.encoding import encode_table, encode_texts
+from phrasescore.training.encoding import encode
 from phrasescore.training.evaluation import (
     HeldOutFigure,
     frequency_nll,
@@ -53,10 +53,9 @@ from phrasescore.training.evaluation import (
 )
 from phrasescore.training.loop import BEST, LATEST, Trainer, another_refused
 from phrasescore.training.optimization.processes import Processes
-from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
+from phrasescore.training.pairs import EncodedPairs, Split, load_pairs, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
-from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.sizes import hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
 
 _PAIRS = "pairs"
 _FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder
@@ -246,11 +245,9 @@ def _hidden_for_time(
 
 
 def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf16", "fp32"]:
-    if settings.precision == "auto":
-        fast = settings.recipe == "fast" and has_fast_bf16(device)
-    else:
-        fast = settings.precision == "bf16"
-    return "bf16" if fast else "fp32"
+    if settings.precision != "auto":
+        return settings.precision
+    return "bf16" if settings.recipe == "fast" and has_fast_bf16(device) else "fp32"
 
 
 def _is_small(settings: TrainingSettings, pairs: int) -> bool:
@@ -308,20 +305,14 @@ def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
 
 def _encode(settings: TrainingSettings, asked: Entry) -> EncodedPairs:
     """Prepare the work folder; encode the input into it, unless an earlier run has done so."""
-    work, folder = settings.work_folder, settings.work_folder / _PAIRS
+    work = settings.work_folder
     remedy = "give the same options and input as before, or start again with --overwrite"
     begin(work, asked, settings.files, remedy)
     if not (work / LATEST).exists():
         for leftover in (BEST, CURVES):
             (work / leftover).unlink(missing_ok=True)
     TrainingRecord().write(work / RESULT)
-    encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)
-    if settings.learns_from == "phrases":
-        return encode_table(settings.inputs[0], folder, encoding)
-    limit, held_out = settings.length_limit, settings.held_out_text
-    number = len(settings.model_kind.inputs)
-    texts, more = settings.inputs[:number], settings.inputs[number:]
-    return encode_texts(texts, folder, encoding, max_length=limit, more=more, held_out=held_out)
+    return encode(settings, work / _PAIRS)
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:

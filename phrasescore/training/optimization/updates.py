@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -197,15 +196,15 @@ class ShareGradient:
             source, target = (torch.from_numpy(words).to(self._device) for words in rare)
             self._rare = source, target
         self._parameters = list(model.parameters())
-        self._regularisation: Regularisation | None = None
-        if settings.dropout or settings.label_smoothing or rare is not None:
-            rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
-            self._regularisation = Regularisation(*rates, torch.Generator(self._device))
+        drawn = torch.Generator(self._device)
+        rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
+        self._regularisation = Regularisation(*rates, drawn)
+        self._draws = bool(settings.dropout) or rare is not None
         self._recorded: RecordedGradients | None = None
         # feed-forward language models compute only positions without padding; their number varies
         if self._device.type == "cuda" and settings.learns_from != "text":
-            drawn = self._regularisation.generator if self._regularisation else None
-            self._recorded = RecordedGradients(self._differentiate, self._parameters, drawn)
+            generator = drawn if self._draws else None
+            self._recorded = RecordedGradients(self._differentiate, self._parameters, generator)
 
     def __call__(self, rows: Indices, update: int, share: int, gradient: Sequence[Tensor]) -> float:
         """Compute the gradient of a share of a batch.
@@ -223,7 +222,7 @@ class ShareGradient:
             for each in gradient:
                 each.zero_()
             return 0.0
-        if self._regularisation is not None:
+        if self._draws:
             place = [self._settings.seed, update, self._rank, share]
             # from the place alone, so that a resumed run draws the same dropout
             seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
@@ -238,7 +237,7 @@ class ShareGradient:
 
     def _differentiate(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
         """Return the summed loss of a batch, and its gradient."""
-        if self._rare is not None and self._regularisation is not None:
+        if self._rare is not None:
             batch = with_unknown(batch, self._rare, self._regularisation.generator)
         loss = self._model.loss(batch, self._dtype, self._regularisation)
         # without a target word, the weights of the decoder's steps have no part in the loss
@@ -252,14 +251,6 @@ def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
 
 
 _MAX_RECORDINGS = 512  # each recording takes some of the driver's memory
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """The recorded work for one shape of batch; copy a batch into ``batch`` before replaying it."""
-
-    batch: Batch
-    graph: torch.cuda.CUDAGraph
 
 
 class RecordedGradients:
@@ -283,7 +274,8 @@ class RecordedGradients:
         self._loss = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
-        self._seen: dict[tuple[torch.Size, torch.Size, bool], _Recording | None] = {}
+        # for each shape, the recorded work and the batch that it reads; None for a shape seen once
+        self._seen: dict[object, tuple[torch.cuda.CUDAGraph, Batch] | None] = {}
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
         """Return the summed loss and its gradient; a later call may overwrite both.
@@ -300,12 +292,12 @@ class RecordedGradients:
                 self._seen.setdefault(shape, None)
                 return self._differentiate(batch)
             recording = self._seen[shape] = self._record(batch)
-        for kept, given in zip(recording.batch.tensors, batch.tensors, strict=True):
-            kept.copy_(given)
-        recording.graph.replay()
+        graph, kept = recording
+        _copy(batch.tensors, kept.tensors)
+        graph.replay()
         return self._loss, self._gradients
 
-    def _record(self, batch: Batch) -> _Recording:
+    def _record(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, Batch]:
         kept = batch.to(self._loss.device, copy=True)
         with torch.cuda.device(self._loss.device):
             graph = torch.cuda.CUDAGraph()
@@ -316,4 +308,4 @@ class RecordedGradients:
                 loss, gradient = self._differentiate(kept)
                 self._loss.copy_(loss)
                 _copy(gradient, self._gradients)
-        return _Recording(kept, graph)
+        return graph, kept

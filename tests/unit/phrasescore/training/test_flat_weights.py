@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.encoding import encode_table
+from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import ShareGradient, Updates
-from phrasescore.training.pairs import EncodedPairs, PairSettings
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
@@ -30,7 +30,9 @@ KIND = torch.bfloat16
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     folder = tmp_path_factory.mktemp("pairs")
-    return encode_table(write_phrase_table(folder / "table", 600), folder / "pairs", PairSettings())
+    return encode(
+        TrainingSettings(inputs=(write_phrase_table(folder / "table", 600),)), folder / "pairs"
+    )
 
 
 @pytest.fixture(autouse=True)
