@@ -29,7 +29,7 @@ from phrasescore.runs.json_files import write_json
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans, read_blocks
 from phrasescore.table.phrase_table import SIDES, Side
-from phrasescore.table.text_blocks import TextBlock, Texts
+from phrasescore.table.text_blocks import Texts
 from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, load_pairs
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, first_of_equals, write_npy
 from phrasescore.training.settings import TrainingSettings
@@ -237,7 +237,9 @@ def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
         for paths in (settings.inputs, settings.held_out_text):
             lines.append(0)
             for at in range(0, len(paths), columns):
-                for block in _blocks(paths[at : at + columns], settings.factor or 0):
+                part, factor = paths[at : at + columns], settings.factor or 0
+                texts = Texts(part, columns=columns, factor=factor, empties=True, whole_lines=True)
+                for block in texts.blocks():
                     lines[-1] += len(block)
                     yield block.tokens
 
@@ -259,11 +261,6 @@ def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
     report = _write_sides(settings, folder, scratch, sides, kept, kept & learned)
     summary, set_aside = _summary(lines[0], left_out, columns), int((kept & ~learned).sum())
     return {"summary": summary, "set_aside": set_aside, **report}
-
-
-def _blocks(paths: tuple[Path, ...], factor: int) -> Iterator[TextBlock]:
-    texts = Texts(paths, columns=len(paths), factor=factor, empties=True, whole_lines=True)
-    return texts.blocks()
 
 
 def _write_sides(
