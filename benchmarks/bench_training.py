@@ -47,7 +47,6 @@ from phrasescore.model.kinds import EncoderDecoderSettings, RnnSearchSettings, b
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, bucket_plan, uniform_plan
 from phrasescore.training.encoding import encode
-from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES, batch_size_for
@@ -69,7 +68,7 @@ def fast_updates(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
     recipe = RECIPES[settings.learns_from, "fast"]
-    return Updates(model, pairs, settings, recipe, Processes(model.device))
+    return Updates(model, pairs, settings, recipe)
 
 
 def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Update:

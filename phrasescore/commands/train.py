@@ -287,7 +287,7 @@ def train(options: TrainOptions) -> None:
 
     MODEL.training/ holds the state of the training; after Ctrl-C or a crash, the same command
     continues. To train a finished model further, give the same command a larger --max-time or
-    --max-epochs. Under torchrun, several processes share the work.
+    --max-epochs.
     """  # noqa: D301 - this character tells click to keep the lines of a paragraph
     from phrasescore.training.session import train_model
 

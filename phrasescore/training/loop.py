@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import torch
 
 from phrasescore.closed_settings import from_mapping
@@ -32,7 +33,6 @@ from phrasescore.runs.json_files import read_object
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
-from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
@@ -158,6 +158,11 @@ def finished_state(model: Path) -> TrainingState:
         return from_mapping(TrainingState, done | begun, where="training")
 
 
+def say(text: str) -> None:
+    """Print a line for the user."""
+    click.echo(text, err=True)
+
+
 class Trainer:
     """Trains ``model`` and leaves the best or the last weights in it, as the recipe decides.
 
@@ -166,19 +171,12 @@ class Trainer:
         pairs: All pairs.
         split: The training pairs and the held-out pairs.
         settings: Settings with defaults filled in (:meth:`TrainingSettings.in_force`).
-        processes: The processes that share the work.
     """
 
     def __init__(
-        self,
-        model: SequenceModel,
-        pairs: EncodedPairs,
-        split: Split,
-        settings: TrainingSettings,
-        processes: Processes,
+        self, model: SequenceModel, pairs: EncodedPairs, split: Split, settings: TrainingSettings
     ) -> None:
         self.model, self.pairs, self.split, self.settings = model, pairs, split, settings
-        self.processes = processes
         self._folder = settings.work_folder
         rows = split.training
         self.recipe, size, self._highest_rate = recipe_of(settings, len(rows), model.settings)
@@ -186,7 +184,7 @@ class Trainer:
         rare = None
         if settings.learns_from != "phrases" and settings.recipe == "fast":
             rare = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
-        self._updates = Updates(model, pairs, settings, self.recipe, processes, rare)
+        self._updates = Updates(model, pairs, settings, self.recipe, rare)
         self._rate = 0.0
         self.state = TrainingState()
 
@@ -208,11 +206,10 @@ class Trainer:
         weights = load_model(folder).model.state_dict()
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
         self.state = finished_state(folder)
-        if self.processes.leads:
-            if self.recipe.keeps_best:
-                save_checkpoint(self._folder / BEST, self.state, weights)
-            if (folder / CURVES).exists():
-                write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
+        if self.recipe.keeps_best:
+            save_checkpoint(self._folder / BEST, self.state, weights)
+        if (folder / CURVES).exists():
+            write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
     def speed(self, seconds: float) -> float:
         """Return the passes in a second, measured on some seconds of updates.
@@ -222,11 +219,10 @@ class Trainer:
         start, words = 0.0, 0
         passes = map(self._passes.batches, itertools.count())
         for number, batch in enumerate(itertools.chain.from_iterable(passes)):
-            mine = batch.rows[self.processes.rank :: self.processes.world]
-            self._updates(mine, number, 0.0, 1.0)
-            now = self.processes.agree(time.monotonic())
+            self._updates(batch.rows, number, 0.0, 1.0)
+            now = time.monotonic()
             if not number:
-                start = now  # each of the processes has compiled its code
+                start = now  # the first update has compiled its code
                 continue
             words += batch.words
             if now - start >= seconds:
@@ -239,8 +235,7 @@ class Trainer:
         Raises:
             KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
-        if self.processes.leads:
-            begin_curve(self._folder / CURVES, self.state.updates)
+        begin_curve(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
         self._last_checkpoint = time.monotonic()
         self._start_clock()
@@ -249,7 +244,7 @@ class Trainer:
         with stop_requests() as self._stops, self._progress() as progress:
             while not self._finished():
                 self._epoch(progress)
-        if self.processes.leads and (self._folder / BEST).exists():
+        if (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
                 self.model.load_state_dict(best)
@@ -261,7 +256,7 @@ class Trainer:
         return sources, pairs
 
     def close(self) -> None:
-        """End the other processes; the trainer cannot be used after this."""
+        """End the processes that share the work; the trainer cannot be used after this."""
         self._updates.close()
 
     def _epoch(self, progress: Progress) -> None:
@@ -276,21 +271,20 @@ class Trainer:
         self.state.position = 0
 
     def _update(self, batch: PlannedBatch, progress: Progress) -> None:
-        state, processes = self.state, self.processes
+        state = self.state
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
         # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
-        mine = batch.rows[processes.rank :: processes.world]
-        loss = self._updates(mine, state.updates, rate, scale, state.begun)
+        loss = self._updates(batch.rows, state.updates, rate, scale, state.begun)
         if state.updates == self._first_update:
-            self._start_clock()  # each of the processes has compiled its code during this update
+            self._start_clock()  # this update has compiled its code
         self._rate = rate
         state.updates += 1
         state.position += 1
         state.words += batch.words
-        state.loss += loss * processes.world
+        state.loss += loss
         state.loss_words += batch.words
         state.seconds = self._seconds()
         progress.advance(batch.words, self._note())
@@ -324,7 +318,7 @@ class Trainer:
         if self.settings.max_epochs:
             by_epochs = self.passes / self.settings.max_epochs
         if self.settings.max_time:
-            by_time = self.processes.agree(self._seconds()) / self.settings.max_time
+            by_time = self._seconds() / self.settings.max_time
         return min(1.0, max(by_epochs, by_time))
 
     def _finished(self) -> bool:
@@ -353,7 +347,7 @@ class Trainer:
         if due and self.settings.max_time is not None and fraction < 1.0:
             took = self._evaluation_ended - self._evaluation_began
             trained = self._seconds() - self._evaluation_ended
-            due = bool(self.processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
+            due = trained >= _TRAINING_PER_EVALUATION * took
         return last or due
 
     def _evaluate(self) -> None:
@@ -366,16 +360,15 @@ class Trainer:
         # pairs of unseen sources measure generalisation; without them, watch the held-out pairs
         watched = sources or pairs
         # without any, pretend that the loss falls, so that the last weights count as the best
-        nll = self.processes.agree(watched.nll if watched else -float(state.evaluations))
+        nll = watched.nll if watched else -float(state.evaluations)
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
-        if self.processes.leads:
-            if state.since_best == 0 and self.recipe.keeps_best:
-                save_checkpoint(self._folder / BEST, state, self.model.state_dict())
-            add_point(self._folder / CURVES, point)
-            self.processes.say(described(point, self.settings.learns_from == "text"))
+        if state.since_best == 0 and self.recipe.keeps_best:
+            save_checkpoint(self._folder / BEST, state, self.model.state_dict())
+        add_point(self._folder / CURVES, point)
+        say(described(point, self.settings.learns_from == "text"))
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state
@@ -394,16 +387,11 @@ class Trainer:
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        # only a signal to the leading process counts, so that all processes stop together
-        stop = bool(self.processes.agree(bool(self._stops)))
+        stop = bool(self._stops)
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
-        if (due or stop) and self.processes.leads:
-            save_checkpoint(
-                self._folder / LATEST,
-                self.state,
-                self.model.state_dict(),
-                self._updates.moments,
-            )
+        if due or stop:
+            path, weights = self._folder / LATEST, self.model.state_dict()
+            save_checkpoint(path, self.state, weights, self._updates.moments)
             self._last_checkpoint = time.monotonic()
         if stop:
             raise KeyboardInterrupt

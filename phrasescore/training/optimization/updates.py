@@ -26,7 +26,7 @@ from phrasescore.model.sequence_model import Batch, Regularisation, SequenceMode
 from phrasescore.training.batches import Indices, in_few_shapes, make_batch, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.processes import Crew, Processes, can_fork
+from phrasescore.training.optimization.processes import Crew, can_fork
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import Recipe, bound_gradient
 from phrasescore.training.settings import TrainingSettings
@@ -40,7 +40,6 @@ class Updates:
         pairs: All pairs.
         settings: Number of cores, precision, dropout and label smoothing.
         recipe: The optimiser, and how batches are cut and shared.
-        processes: The processes of ``torchrun`` that share the work.
         rare: ``(V,)`` masks of the source and target words that :func:`with_unknown` replaces by
             ``<unk>``; ``None`` to replace none.
     """
@@ -51,10 +50,9 @@ class Updates:
         pairs: EncodedPairs,
         settings: TrainingSettings,
         recipe: Recipe,
-        processes: Processes,
         rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
-        self._model, self._pairs, self._recipe, self._processes = model, pairs, recipe, processes
+        self._model, self._pairs, self._recipe = model, pairs, recipe
         self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self._threads = settings.threads or torch.get_num_threads()
         self._members = 1
@@ -62,8 +60,7 @@ class Updates:
             self._members = self._threads
         self._weights = FlatWeights(model, self._members, self._dtype)
         self.moments = self._weights.moments
-        given = self._weights.working, pairs, self._dtype, settings, processes.rank
-        self._gradient = ShareGradient(*given, rare)
+        self._gradient = ShareGradient(self._weights.working, pairs, self._dtype, settings, rare)
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
@@ -75,7 +72,7 @@ class Updates:
         """Change the weights by one batch.
 
         Args:
-            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            rows: ``(B,)`` rows of the pairs.
             number: Index of the update, from 0.
             rate: The learning rate.
             scale: Factor for the gradient of the summed loss.
@@ -90,11 +87,6 @@ class Updates:
         loss = float(np.sum(self._crew.do(self._differentiate, rows, shares, number)[:shares]))
         # each member sums its part of the (N,) gradient over the shares, for the norm of the whole
         squares = float(np.sum(self._crew.do(self._add_up, shares)))
-        if self._processes.world > 1:
-            gradient = self._weights.gradient
-            self._processes.add_up(gradient)  # (N,), summed over all machines
-            # the norm of the sum, not of the parts
-            squares = float(torch.linalg.vector_norm(gradient)) ** 2
         self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
         return loss
 
@@ -176,7 +168,6 @@ class ShareGradient:
         pairs: The pairs that batches are gathered from.
         dtype: Type of the matrix products; ``None`` for the parameters' own type.
         settings: Dropout, label smoothing and seed.
-        rank: Rank of this process under ``torchrun``.
         rare: As in `Updates`.
     """
 
@@ -186,11 +177,10 @@ class ShareGradient:
         pairs: EncodedPairs,
         dtype: torch.dtype | None,
         settings: TrainingSettings,
-        rank: int = 0,
         rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, model.device
-        self._settings, self._rank = settings, rank
+        self._settings = settings
         self._rare: tuple[Tensor, Tensor] | None = None
         if rare is not None:
             source, target = (torch.from_numpy(words).to(self._device) for words in rare)
@@ -210,7 +200,7 @@ class ShareGradient:
         """Compute the gradient of a share of a batch.
 
         Args:
-            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            rows: ``(B,)`` rows of the pairs.
             update: Index of the update, a part of the seed of dropout.
             share: Index of the share, a part of the seed of dropout.
             gradient: Tensors to write the gradient into, one for each parameter.
@@ -218,13 +208,10 @@ class ShareGradient:
         Returns:
             The summed loss in nats.
         """
-        if not len(rows):
-            for each in gradient:
-                each.zero_()
-            return 0.0
         if self._draws:
-            place = [self._settings.seed, update, self._rank, share]
-            # from the place alone, so that a resumed run draws the same dropout
+            # from the place alone, so that a resumed run draws the same dropout; the draws of a
+            # place depend on all four numbers
+            place = [self._settings.seed, update, 0, share]
             seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
             self._regularisation.generator.manual_seed(seed)
         batch = make_batch(self._pairs, rows)  # source (B, S), target (B, T)

@@ -16,7 +16,6 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import ShareGradient, Updates
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES
@@ -105,7 +104,7 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
     def updates_of(model: EncoderDecoder) -> Updates:
         settings = TrainingSettings(threads=threads, precision="bf16")
         recipe = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
-        return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")))
+        return Updates(model, pairs, settings, recipe)
 
     batches = batches_of(pairs)[:8]
     first, second = model_of(pairs), model_of(pairs)

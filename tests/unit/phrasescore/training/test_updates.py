@@ -18,14 +18,13 @@ from phrasescore.model.kinds import EncoderDecoderSettings, build, read_settings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode
-from phrasescore.training.optimization.processes import Crew, Processes
+from phrasescore.training.optimization.processes import Crew
 from phrasescore.training.optimization.updates import ShareGradient, Updates
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
-CPU = torch.device("cpu")
 RECIPE = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
 
 
@@ -48,7 +47,7 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     model.initialise(torch.Generator().manual_seed(2), "scaled")
     settings = TrainingSettings(threads=threads, precision="fp32")
     before = torch.get_num_threads()
-    updates = Updates(model, pairs, settings, RECIPE, Processes(CPU))
+    updates = Updates(model, pairs, settings, RECIPE)
     rows = np.arange(len(pairs))
     loss = 0.0
     for number, batch in enumerate(
