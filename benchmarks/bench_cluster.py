@@ -182,7 +182,7 @@ def feeding(table: Path, folder: Path, workers: int, blocks: int) -> dict[str, A
             lambda block: joined.start(idle_work, packed_block(block)),
             lambda: BLOCKS * workers,
         )
-        with JournaledOutputs([folder / "idle.gz"], None) as output:
+        with JournaledOutputs([folder / "idle.gz"], None).opened() as output:
             for text, _ in made:
                 output.append([GzipMember(text)], {})
         seconds = time.monotonic() - before[2]

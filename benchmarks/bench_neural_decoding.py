@@ -37,7 +37,7 @@ from moses_integration.ini.edits import with_language_model
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model.neural import InputNetwork
 from phrasescore.model.folder import load_weights
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import FeedForwardLmSettings
 
 _SEARCHES = {"stack decoding": 0, "cube pruning": 1}
 _TRIES = 10

@@ -24,8 +24,8 @@ from typing import Any
 from zlib_ng import gzip_ng
 
 from benchmarks.costs import Cost, run
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import PairSettings
+from phrasescore.training.encoding import encode
+from phrasescore.training.settings import TrainingSettings
 
 _SENTENCES = 1000
 _SMALL = ("--hidden", "64", "--embedding", "32", "--rank", "32", "--target-words", "2000")
@@ -222,7 +222,7 @@ def main() -> None:
     if options.encode:
         table, folder = options.encode
         folder.mkdir()
-        encode_table(table, folder, PairSettings())
+        encode(TrainingSettings(inputs=(table,)), folder)
         return
     begin = time.perf_counter()
     with tempfile.TemporaryDirectory(prefix="bench-size-", dir=options.folder) as scratch:

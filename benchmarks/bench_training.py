@@ -43,16 +43,14 @@ from benchmarks import plain_attention, plain_scorer
 from benchmarks.costs import PROJECT
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import save_model
-from phrasescore.model.kinds import build, kind_named
-from phrasescore.model.model_settings import EncoderDecoderSettings, RnnSearchSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, RnnSearchSettings, build, kind_named
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import Indices, bucket_plan, uniform_plan
-from phrasescore.training.encoding import encode_table, encode_texts
-from phrasescore.training.optimization.processes import Processes
+from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.updates import Updates
-from phrasescore.training.pairs import EncodedPairs, PairSettings
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES, batch_size_for
-from phrasescore.training.settings import DEFAULTS, MAX_LENGTH, TrainingSettings
+from phrasescore.training.settings import DEFAULTS, TrainingSettings
 
 Update = Callable[[Indices], float]
 Sides = tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -70,7 +68,7 @@ def fast_updates(
         settings, threads=threads, precision="bf16" if dtype == torch.bfloat16 else "fp32"
     )
     recipe = RECIPES[settings.learns_from, "fast"]
-    return Updates(model, pairs, settings, recipe, Processes(model.device))
+    return Updates(model, pairs, settings, recipe)
 
 
 def one_update(updates: Updates, pairs: EncodedPairs, rate: float) -> Update:
@@ -311,15 +309,14 @@ def task_of(options: argparse.Namespace, texts: list[Path], scratch: Path) -> Ta
     training = _training(options.kind, regularised=True)
     where = options.threads, choose_device(options.device)
     if options.kind == "search":
-        given = (texts[0], texts[1]), scratch / "pairs", PairSettings()
-        pairs = encode_texts(*given, max_length=MAX_LENGTH)
+        pairs = encode(TrainingSettings("search", (texts[0], texts[1])), scratch / "pairs")
         source, target = (len(side.vocabulary) for side in (pairs.source, pairs.target))
         others = RnnSearchSettings.completed(kind_named("search").fast_sizes)
         sizes = RnnSearchSettings(source_vocabulary=source, target_vocabulary=target, **others)
         recipe = RECIPES["sentences", "fast"]
         size = options.batch_size or recipe.batch_size or 64
         return Task(pairs, sizes, training, recipe.learning_rate, size, *where)
-    pairs = encode_table(texts[0], scratch, PairSettings())
+    pairs = encode(TrainingSettings(inputs=(texts[0],)), scratch)
     size = options.batch_size or batch_size_for(len(pairs))
     return Task(pairs, phrase_sizes(pairs, options.hidden), training, 1e-3, size, *where)
 

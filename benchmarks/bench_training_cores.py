@@ -33,8 +33,8 @@ from benchmarks.shared_work import Steps
 from phrasescore.model.device import has_fast_bf16
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import Indices, uniform_plan
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
+from phrasescore.training.encoding import encode
+from phrasescore.training.pairs import EncodedPairs, load_pairs
 from phrasescore.training.recipes import batch_size_for
 from phrasescore.training.settings import TrainingSettings
 
@@ -151,7 +151,7 @@ def main() -> None:
     precision = fast if options.precision == "auto" else options.precision
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="bench-training-cores-") as scratch:
-        encode_table(options.table, Path(scratch), PairSettings())
+        encode(TrainingSettings(inputs=(options.table,)), Path(scratch))
         result = {
             f"hidden {hidden}, {precision}": measure(Path(scratch), options, hidden, precision)
             for hidden in options.hidden

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 from benchmarks.shared_work import Steps
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.scoring.step_kernels import add_panel
 
 _M, _K, _N = 4096, 1000, 3000

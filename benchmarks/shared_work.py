@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.sequence_model import END
 from phrasescore.table.block import read_blocks
 from phrasescore.words.token_sequences import TokenSequences

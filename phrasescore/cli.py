@@ -20,16 +20,18 @@ from typing import TYPE_CHECKING
 import click
 
 from phrasescore import __version__
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, SettingsError
-from phrasescore.runs import progress
-from phrasescore.runs.file_kinds import pipes_read_once
-from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
-from phrasescore.runs.system_errors import (
+from phrasescore.errors import (
     STANDARD_OUTPUT,
+    InterruptedWorkError,
+    PhrasescoreError,
+    SettingsError,
     out_of_memory,
     refusal,
     unwritable,
 )
+from phrasescore.runs import progress
+from phrasescore.runs.file_kinds import pipes_read_once
+from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -32,7 +32,7 @@ from phrasescore.words.known_words import KnownWords, first_words, known_words
 
 if TYPE_CHECKING:  # imported where a model is read, because most systems have none
     from phrasescore.model.folder import LoadedModel
-    from phrasescore.model.model_settings import FeedForwardLmSettings
+    from phrasescore.model.kinds import FeedForwardLmSettings
 
 Array = npt.NDArray[np.generic]
 _ZERO = np.float32(0.0)
@@ -133,8 +133,7 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
         ModelError: The folder is not a model folder, is damaged, or has a model of another kind.
     """
     from phrasescore.model.folder import load_weights
-    from phrasescore.model.kinds import kind_named
-    from phrasescore.model.model_settings import FeedForwardLmSettings
+    from phrasescore.model.kinds import FeedForwardLmSettings, kind_named
 
     stored = load_weights(folder)
     if not isinstance(stored.settings, FeedForwardLmSettings):

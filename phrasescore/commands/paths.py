@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import stat
 from collections.abc import Iterable
@@ -18,10 +19,9 @@ from pathlib import Path
 
 import click
 
-from phrasescore.errors import SettingsError
+from phrasescore.errors import STANDARD_OUTPUT, SettingsError, refusal, unwritable
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.final_names import scratch_folder
-from phrasescore.runs.system_errors import STANDARD_OUTPUT, refusal, unwritable
 
 # A key of the attribute `meta` of a click context. If this key is present, the command is only
 # planned, not run, and the value is a list that collects the paths.
@@ -50,7 +50,6 @@ class _Named:
         path: The path as the user wrote it.
         use: The use of the path.
         label: The option or argument that names the path.
-        found: The ``os.stat`` of the file; ``None`` if the file does not exist.
         may_replace: The label of an input that this path may replace, or of an output with which it
             may share standard output.
     """
@@ -58,8 +57,16 @@ class _Named:
     path: str
     use: Use
     label: str
-    found: os.stat_result | None
     may_replace: str = ""
+
+    @functools.cached_property
+    def found(self) -> os.stat_result | None:
+        """The ``os.stat`` of the file or of a standard stream's file; ``None`` if that fails."""
+        with contextlib.suppress(OSError):
+            if self.path == STANDARD_STREAM and self.use in (Use.READ, Use.WRITE):
+                return os.fstat(1 if self.use.writes else 0)
+            return Path(self.path).stat()
+        return None
 
 
 class PathName(click.Path):
@@ -96,8 +103,7 @@ class PathName(click.Path):
             ctx.meta[PLANNED].append((text, self._use))
         elif ctx is not None and not ctx.resilient_parsing:
             _refuse_impossible(text, label_of(param), self._use)
-            found = _found(text, self._use)
-            named = _Named(text, self._use, label_of(param), found, self._may_replace)
+            named = _Named(text, self._use, label_of(param), self._may_replace)
             _add(named, ctx)
             if self._use.writes:
                 _refuse_unwritable(named)
@@ -127,8 +133,7 @@ def reserve_standard_output(label: str, context: click.Context) -> None:
     Raises:
         SettingsError: Standard output is also an input, or another output is written to it.
     """
-    found = _found(STANDARD_STREAM, Use.WRITE)
-    _add(_Named(STANDARD_STREAM, Use.WRITE, label, found), context)
+    _add(_Named(STANDARD_STREAM, Use.WRITE, label), context)
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
@@ -144,7 +149,7 @@ def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
     context = click.get_current_context()
     for label, path in inputs:
         use = Use.READ_FOLDER if Path(path).is_dir() else Use.READ
-        named = _Named(str(path), use, label, _found(str(path), use))
+        named = _Named(str(path), use, label)
         for other in context.meta.get(__name__, ()):
             _refuse_clash(named, other)
 
@@ -157,7 +162,7 @@ def add_outputs(label: str, paths: Iterable[Path]) -> None:
     """
     context = click.get_current_context()
     for path in paths:
-        _add(_Named(str(path), Use.WRITE, label, _found(str(path), Use.WRITE)), context)
+        _add(_Named(str(path), Use.WRITE, label), context)
 
 
 def _add(named: _Named, context: click.Context) -> None:
@@ -189,15 +194,6 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
             Path.cwd()
         except OSError as error:
             raise refusal(error) from None
-
-
-def _found(text: str, use: Use) -> os.stat_result | None:
-    """Return ``os.stat`` of a file or of a standard stream's file; ``None`` if that fails."""
-    with contextlib.suppress(OSError):
-        if text == STANDARD_STREAM and use in (Use.READ, Use.WRITE):
-            return os.fstat(1 if use.writes else 0)
-        return Path(text).stat()
-    return None
 
 
 def _refuse_clash(one: _Named, other: _Named) -> None:
@@ -286,8 +282,7 @@ def refuse_unwritable_folder(path: Path) -> None:
     Raises:
         SettingsError: The folder cannot be created or written; the error states the reason.
     """
-    found = _found(str(path), Use.WRITE_FOLDER)
-    if found is not None and not stat.S_ISDIR(found.st_mode):
+    if path.exists() and not path.is_dir():
         raise SettingsError(
             "a file, where a folder was expected", path=path, remedy="name a folder"
         )

@@ -21,12 +21,7 @@ from phrasescore.commands.options import (
     Device,
 )
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
-from phrasescore.model.kinds import KINDS, kind_named
-from phrasescore.model.model_settings import (
-    EncoderDecoderSettings,
-    FeedForwardLmSettings,
-    FeedForwardPhraseSettings,
-)
+from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
     DEFAULTS,
@@ -43,11 +38,7 @@ _LONGEST = 3660 * _UNITS["d"]
 _PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
 _SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
 _PAPER_TEXT = DEFAULTS["text", "paper"]
-_PHRASE, _LM = EncoderDecoderSettings, FeedForwardLmSettings
-_FEED_FORWARD = FeedForwardPhraseSettings
-_FAST, _FAST_LM, _FAST_RNN = (
-    kind_named(name).fast_sizes for name in ("search", "feed-forward-lm", "rnn-lm")
-)
+_PHRASE = EncoderDecoderSettings
 _SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
 _SHORTLIST = (
     f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
@@ -69,17 +60,23 @@ def duration(text: str) -> float:
         raise click.BadParameter(f"{text[:30]!r} is not a time; write 90s, 45m, 2h or 1h30m")
     parts = re.findall(r"([0-9]+(?:\.[0-9]+)?)([smhd])", text)
     seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+    if not seconds:
+        raise click.BadParameter("the time must be above 0")
     if seconds > _LONGEST:
         raise click.BadParameter(f"{text[:30]!r} is longer than ten years")
     return seconds
 
 
-def positive_duration(text: str) -> float:
-    """Return the seconds in a time, which must not be 0; see `duration`."""
-    seconds = duration(text)
-    if not seconds:
-        raise click.BadParameter("the time must be above 0")
-    return seconds
+def _usual_sizes(name: str) -> str:
+    """Return the defaults of a size: first that of the first kind that has it, then the others."""
+    kinds_with: dict[str, list[str]] = {}
+    for kind in KINDS:
+        if (of_paper := getattr(kind.settings, name, None)) is not None:
+            usual = kind.fast_sizes.get(name, of_paper)
+            text = f"{usual}" if usual == of_paper else f"{usual}, with --recipe paper {of_paper}"
+            kinds_with.setdefault(text, []).append(kind.option)
+    first, *others = kinds_with
+    return "; ".join([first, *(f"{', '.join(kinds_with[text])}: {text}" for text in others)])
 
 
 class TrainOptions(Device):
@@ -108,7 +105,7 @@ class TrainOptions(Device):
         f"{DEFAULT_EPOCHS} unless --max-time is given]",
     )
     max_time: float | None = option(
-        positive_duration,
+        duration,
         "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
         "decays over this time. Reading the input and compiling do not count.",
         metavar="TIME",
@@ -135,35 +132,26 @@ class TrainOptions(Device):
     )
     hidden: int | None = option(
         _LAYER,
-        f"The number of hidden units.  [default: {_PHRASE.hidden}; feed-forward-phrase: "
-        f"{_FEED_FORWARD.hidden}; search, encdec: {_FAST['hidden']}, with --recipe paper 1000; "
-        "phrase and search with --max-time on a CPU: as many as the time allows at its speed; "
-        f"feed-forward-lm: {_FAST_LM['hidden']}, with --recipe paper {_LM.hidden}; rnn-lm: "
-        f"{_FAST_RNN['hidden']}, with --recipe paper 1000]",
+        f"The number of hidden units.  [default: {_usual_sizes('hidden')}; phrase and search with "
+        "--max-time on a CPU: as many as the time allows at its speed]",
     )
     second_hidden: int | None = option(
         _LAYER,
         "For feed-forward-lm: the number of units in the second hidden layer.  [default: "
-        f"{_FAST_LM['second_hidden']}, with --recipe paper {_LM.second_hidden}]",
+        f"{_usual_sizes('second_hidden')}]",
     )
     order: int | None = option(
         BoundedInt(2, 100),
         "For feed-forward-lm: the length of n-grams, that is, the predicted word and the words "
-        f"before it.  [default: {_LM.order}]",
+        f"before it.  [default: {_usual_sizes('order')}]",
     )
     embedding: int | None = option(
-        _LAYER,
-        f"The size of word vectors.  [default: {_PHRASE.embedding}; search, encdec: "
-        f"{_FAST['embedding']}, with --recipe paper 620; feed-forward-lm: "
-        f"{_FAST_LM['embedding']}, with --recipe paper {_LM.embedding}; rnn-lm: "
-        f"{_FAST_RNN['embedding']}, with --recipe paper 100]",
+        _LAYER, f"The size of word vectors.  [default: {_usual_sizes('embedding')}]"
     )
     maxout: int | None = option(_LAYER, "The number of maxout units.  [default: half of --hidden]")
     rank: int | None = option(
         _LAYER,
-        f"The inner size of the factored output layer.  [default: {_PHRASE.rank}; search, encdec: "
-        f"{_FAST['rank']}, with --recipe paper 620; rnn-lm: {_FAST_RNN['rank']}, with --recipe "
-        "paper 100]",
+        f"The inner size of the factored output layer.  [default: {_usual_sizes('rank')}]",
     )
     alignment: int | None = option(
         _LAYER, "For search: the number of alignment units.  [default: --hidden]"
@@ -179,7 +167,7 @@ class TrainOptions(Device):
     phrase_length: int | None = option(
         BoundedInt(1, 1000),
         "For feed-forward-phrase: the maximum length of a phrase.  [default: "
-        f"{_FEED_FORWARD.phrase_length}]",
+        f"{_usual_sizes('phrase_length')}]",
     )
     formulation: str | None = option(
         "NAME",
@@ -299,7 +287,7 @@ def train(options: TrainOptions) -> None:
 
     MODEL.training/ holds the state of the training; after Ctrl-C or a crash, the same command
     continues. To train a finished model further, give the same command a larger --max-time or
-    --max-epochs. Under torchrun, several processes share the work.
+    --max-epochs.
     """  # noqa: D301 - this character tells click to keep the lines of a paragraph
     from phrasescore.training.session import train_model
 

@@ -26,7 +26,7 @@ from torch.autograd.function import once_differentiable
 from phrasescore.compiled import compiled_fast
 from phrasescore.model import kernels
 from phrasescore.model.fast_math import exp, load, store, tanh
-from phrasescore.model.kernels import Array, arrays_of
+from phrasescore.model.kernels import Array, array_of
 from phrasescore.model.units import Pass, backward_passes, forward_passes
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
@@ -194,7 +194,7 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
         return attend_plainly(queries, seen, vector, J)
     found = queries.new_empty(len(queries), seen.values.shape[1])
     weights = vector.new_empty(len(queries), J)
-    _attend_rows(*arrays_of(queries, *_parts(seen, vector), weights, found))
+    _attend_rows(*map(array_of, (queries, *_parts(seen, vector), weights, found)))
     return found, weights
 
 

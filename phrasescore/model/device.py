@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -21,11 +20,8 @@ Found = TypeVar("Found")
 def choose_device(name: str) -> torch.device:
     """Return the device for ``auto``, ``cpu``, ``cuda`` or ``cuda:N``.
 
-    Under ``torchrun``, each process of a machine gets a different CUDA device.
-
     Raises:
-        SettingsError: The name is invalid, there is no such CUDA device, or there are fewer devices
-            than processes.
+        SettingsError: The name is invalid, or there is no such CUDA device.
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
@@ -42,20 +38,13 @@ def choose_device(name: str) -> torch.device:
             remedy="choose the device cpu, or install a CUDA build of torch",
         )
     number = name.partition(":")[2]
-    if number and int(os.environ.get("LOCAL_WORLD_SIZE") or 1) > 1:
-        raise SettingsError(
-            f"several processes of torchrun would share the device cuda:{number}",
-            remedy="choose the device cuda, which gives each process its own",
-        )
-    number = number or os.environ.get("LOCAL_RANK", "")
     if not number:
         return torch.device("cuda")
     if int(number) >= torch.cuda.device_count():
         raise SettingsError(
             f"there is no device cuda:{number}: the last device is "
             f"cuda:{torch.cuda.device_count() - 1}",
-            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide, or "
-            "start fewer processes",
+            remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide",
         )
     return torch.device("cuda", int(number))
 

@@ -22,8 +22,7 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.model.kinds import Kind, build, kind_named, read_settings
-from phrasescore.model.model_settings import Direction, ModelSettings
+from phrasescore.model.kinds import Direction, Kind, ModelSettings, build, kind_named, read_settings
 from phrasescore.runs.final_names import remove, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import JsonObject, read_object, write_json
@@ -270,7 +269,8 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
 def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
     """Check a folder; return its settings, source vocabulary and target vocabulary."""
     if not folder.is_dir():
-        raise _no_folder(folder)
+        problem, remedy = "no such model folder", "train one: phrasescore train"
+        raise ModelError(problem, path=folder, remedy=remedy)
     config = _read_config(folder)
     digests = read_digests(folder)
     is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
@@ -286,11 +286,6 @@ def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
         source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
     target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
     return settings, source, target
-
-
-def _no_folder(folder: Path) -> ModelError:
-    problem, remedy = "no such model folder", "train one: phrasescore train"
-    return ModelError(problem, path=folder, remedy=remedy)
 
 
 def _no_model(folder: Path, why: str) -> ModelError:

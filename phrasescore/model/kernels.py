@@ -34,11 +34,6 @@ def array_of(tensor: Tensor) -> Array:
     return tensor.detach().numpy()
 
 
-def arrays_of(*tensors: Tensor) -> list[Array]:
-    """Return numpy views of several CPU tensors."""
-    return [array_of(each) for each in tensors]
-
-
 @compiled_fast
 def gates_forward(inputs: Array, gates: Array, carried: Array, resets: Array) -> None:
     """Compute the update gate z, the reset gate r and r * h.

@@ -9,12 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.model_settings import ModelSettings
+from phrasescore.model.kinds import ModelSettings
 
 END = 0  # the id of </s> on both sides
 UNKNOWN = 1  # the id of <unk> on both sides
@@ -74,6 +74,11 @@ class Batch:
     lengths: tuple[Tensor, Tensor] | None
 
     @property
+    def source_lengths(self) -> Tensor | None:
+        """``(B,)`` source lengths; ``None`` if there is no padding."""
+        return None if self.lengths is None else self.lengths[0]
+
+    @property
     def ended(self) -> Tensor:
         """``(B, T + 1)``: the targets with </s> appended, and padded with </s>."""
         return torch.cat([self.target, self.target.new_full((len(self.target), 1), END)], dim=1)
@@ -105,7 +110,10 @@ class Regularisation:
         dropout: Share of the elements that are set to 0; the others are scaled up.
         label_smoothing: Share of the target probability that is spread evenly over all words.
         generator: Random numbers for this batch, on the device of the model.
+        NONE: Neither dropout nor label smoothing.
     """
+
+    NONE: ClassVar[Regularisation]
 
     dropout: float
     label_smoothing: float
@@ -117,6 +125,9 @@ class Regularisation:
             return values
         drawn = torch.empty(values.shape, device=values.device).uniform_(generator=self.generator)
         return values * ((drawn >= self.dropout).to(values.dtype) / (1 - self.dropout))
+
+
+Regularisation.NONE = Regularisation(0.0, 0.0, torch.Generator())
 
 
 class StepModel(nn.Module, ABC):
@@ -199,7 +210,7 @@ class SequenceModel(StepModel):
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """Return the negative ln p, summed over all target words and final </s> of the batch.
 

@@ -63,7 +63,7 @@ def log_softmax(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     V = len(words)
     logits = features.new_empty(len(features), V + -V % _CACHE_LINE)
     torch.mm(features, words.t(), out=logits[:, :V])
-    kernels.log_softmax(*kernels.arrays_of(logits, bias))
+    kernels.log_softmax(kernels.array_of(logits), kernels.array_of(bias))
     return logits[:, :V]
 
 

@@ -24,7 +24,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from phrasescore.model import kernels
-from phrasescore.model.model_settings import UnitName
+from phrasescore.model.kinds import UnitName
 
 # With this sigmoid input, the update gate is exactly 1 and keeps the old state. In this way, a
 # phrase that has ended keeps its state until the longer phrases of the batch have ended.

@@ -24,9 +24,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, BinaryIO, cast
 
-from phrasescore.errors import InputError, SettingsError, visible
+from phrasescore.errors import (
+    STANDARD_OUTPUT,
+    InputError,
+    SettingsError,
+    is_full,
+    unwritable,
+    visible,
+)
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
-from phrasescore.runs.system_errors import STANDARD_OUTPUT, is_full, unwritable
 
 _BLOCK = 1 << 20
 _LEVEL = 3  # compression level of zlib-ng: faster than level 1 of zlib, with 17 % smaller files

@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -104,21 +104,19 @@ def interruptible(path: str | Path | None = None, *, without: str = "") -> Itera
             ) from None
 
 
-class StopRequest:
-    """A request to stop, for work that must reach a consistent state first.
+@contextlib.contextmanager
+def stop_requests() -> Iterator[Sequence[int]]:
+    """Collect signals while the block runs, for work that must reach a consistent state first.
 
-    Attributes:
-        made: Whether a signal has arrived. The second signal raises ``KeyboardInterrupt``.
+    Yields:
+        The numbers of the signals that have arrived. The second raises ``KeyboardInterrupt``.
     """
+    arrived: list[int] = []
 
-    def __init__(self) -> None:
-        self.made = False
-
-    def listening(self) -> contextlib.AbstractContextManager[None]:
-        """Turn signals into a request while the block runs."""
-        return signals_handled(self._note)
-
-    def _note(self, number: int, _frame: object) -> None:
-        if self.made:
+    def note(number: int, _frame: object) -> None:
+        if arrived:
             raise KeyboardInterrupt
-        self.made = True
+        arrived.append(number)
+
+    with signals_handled(note):
+        yield arrived

@@ -16,10 +16,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from phrasescore.errors import InputError, ResumeError, visible
+from phrasescore.errors import InputError, ResumeError, unwritable, visible
 from phrasescore.runs.file_kinds import only_regular_files, open_regular, try_lock
 from phrasescore.runs.final_names import hidden, own_file
-from phrasescore.runs.system_errors import unwritable
 
 LOCK = ".lock"  # name of the lock file inside a locked folder
 _SHOWN = 100  # maximum number of characters of a lock file's text in a message

@@ -23,11 +23,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, BinaryIO, ClassVar, Generic, Protocol, TypeAlias, TypeVar
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, ResumeError, SettingsError
+from phrasescore.errors import InputError, ResumeError, SettingsError, unwritable
 from phrasescore.runs.file_kinds import STANDARD_STREAM, can_be_read_again, is_stream
 from phrasescore.runs.final_names import (
     as_written,
@@ -41,7 +40,6 @@ from phrasescore.runs.json_files import JsonError, read_object, write_json
 from phrasescore.runs.ledger import Entry, begun_otherwise, differences, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.system_errors import unwritable
 
 
 def keeps_work(path: str | Path) -> bool:
@@ -78,7 +76,7 @@ def begun_work(output: str | Path) -> _Journal | None:
 
 
 class JournaledOutputs:
-    """Outputs of the same blocks, and their journal; open for writing in a ``with`` block.
+    """Outputs of the same blocks, and their journal; open for writing in a block ``with opened()``.
 
     On entry, ``blocks`` is the number of blocks that an earlier run left (`append` adds to it), and
     ``counts`` are those that the earlier run recorded with the last of these blocks. If the earlier
@@ -111,20 +109,27 @@ class JournaledOutputs:
         self.counts: dict[str, Any] | None = None
         self.discarded = ""
 
-    def __enter__(self) -> JournaledOutputs:
-        with contextlib.ExitStack() as opened:
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[JournaledOutputs]:
+        """Open the outputs, after the blocks that an earlier run has left."""
+        with contextlib.ExitStack() as stack:
             for file in self._files:
-                opened.enter_context(held(file))
+                stack.enter_context(held(file))
             if self._files and os.path.lexists(self._journal_path):
                 with _refusals_named(self._files[-1]):
                     # raises an error for a link or a pipe
                     own_file(self._journal_path, os.O_APPEND).close()
-            self._streams = [opened.enter_context(_opened(path)) for path in self._paths]
+            self._streams = [stack.enter_context(_opened(path)) for path in self._paths]
             if self._files:
                 with _refusals_named(self._files[-1]):
                     self._continue_or_start()
-            self._opened = opened.pop_all()
-        return self
+            try:
+                yield self
+            except BaseException as error:
+                # after an input error the user must correct the input, which makes it other work
+                if isinstance(error, InputError) or not (self._work and self.blocks):
+                    self._remove()
+                raise
 
     @property
     def part_path(self) -> Path:
@@ -192,20 +197,12 @@ class JournaledOutputs:
         if self._files:
             self._journal_path.unlink(missing_ok=True)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        # after an input error the user must correct the input, which makes it other work
-        is_over = isinstance(error, InputError) or not (self._work and self.blocks)
-        if error is not None and is_over:
-            for file in self._files:
-                for ending in ("part", "journal"):
-                    with contextlib.suppress(OSError):
-                        hidden(file, ending).unlink()
-        self._opened.__exit__(kind, error, trace)
+    def _remove(self) -> None:
+        """Remove the parts and the journal."""
+        for file in self._files:
+            for ending in ("part", "journal"):
+                with contextlib.suppress(OSError):
+                    hidden(file, ending).unlink()
 
 
 @contextlib.contextmanager
@@ -343,7 +340,7 @@ class BlockStream(Generic[Block, Counts]):
         if self.settings is not None and all(map(can_be_read_again, self.inputs)):
             packed = {"gzip": list(map(is_gzip_name, paths))}
             entry = entry_of({**self.settings, **packed}, self.inputs)
-        with JournaledOutputs(paths, entry, self.inputs) as outputs:
+        with JournaledOutputs(paths, entry, self.inputs).opened() as outputs:
             counts = self._counts_of(outputs.counts, output)
             resumed = counts.lines
             said = outputs.discarded if self.settings is not None else ""

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
-from phrasescore.model.kinds import must_be_of_phrases
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction, must_be_of_phrases
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer

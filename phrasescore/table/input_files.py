@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, is_full, refusal
 from phrasescore.runs.file_kinds import (
     STANDARD_STREAM,
     is_work_file,
@@ -27,7 +27,6 @@ from phrasescore.runs.file_kinds import (
     refuse_second_reading,
 )
 from phrasescore.runs.final_names import gzip_module
-from phrasescore.runs.system_errors import is_full, refusal
 
 GZIP_MAGIC = b"\x1f\x8b"
 _BLOCK = 1 << 20

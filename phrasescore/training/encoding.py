@@ -18,7 +18,7 @@ import dataclasses
 import itertools
 import shutil
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -29,9 +29,10 @@ from phrasescore.runs.json_files import write_json
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans, read_blocks
 from phrasescore.table.phrase_table import SIDES, Side
-from phrasescore.table.text_blocks import TextBlock, Texts
-from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, PairSettings, load_pairs
+from phrasescore.table.text_blocks import Texts
+from phrasescore.training.pairs import MANIFEST, Coverage, EncodedPairs, load_pairs
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE, DiskArray, first_of_equals, write_npy
+from phrasescore.training.settings import TrainingSettings
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.hashing import pair_digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists, offsets_of
@@ -44,13 +45,17 @@ _SMALL_VOCABULARY = 1 << 16
 Mask = NDArray[np.bool_] | DiskArray
 
 
-def _encode_once(folder: Path, write: Callable[[Path], dict[str, object]]) -> EncodedPairs:
-    """Encode the input into a folder, unless an earlier run has done so.
+def encode(settings: TrainingSettings, folder: Path) -> EncodedPairs:
+    """Encode the input of a training, unless an earlier run has done so.
 
     Args:
+        settings: The kind of model, the files, and the words to learn.
         folder: Output folder; created if it does not exist. The work folder around it belongs to
             one input and one set of options.
-        write: Takes a scratch folder, writes the arrays, and returns the manifest.
+
+    Raises:
+        InputError: A file cannot be read, or the table violates its format.
+        CorpusError: Two texts have different numbers of lines, or every pair is left out.
     """
     if (folder / MANIFEST).exists():
         with contextlib.suppress(InputError):  # a damaged folder is made again
@@ -61,8 +66,9 @@ def _encode_once(folder: Path, write: Callable[[Path], dict[str, object]]) -> En
     scratch = folder / "scratch"
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir()
+    write = _write_table if settings.learns_from == "phrases" else _write_texts
     try:
-        manifest = write(scratch)
+        manifest = write(settings, folder, scratch)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     # written last: a folder without a manifest is incomplete
@@ -200,126 +206,83 @@ def stream_sides(
     return streamed
 
 
-Paths = tuple[Path, ...]
+def _write_table(settings: TrainingSettings, folder: Path, scratch: Path) -> dict[str, object]:
+    """Write the arrays of a phrase table into a folder; return the manifest."""
+    factor = settings.factor or 0
+    blocks = (
+        [block.token_spans(side, factor) for side in SIDES]
+        for block in read_blocks(settings.inputs[0])
+    )
+    sides = stream_sides(blocks, scratch, "reading the phrase table")
+    digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
+    lines = len(sides["source"].lengths)
+    distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
+    # the first line with a phrase is also the first line with its pair of phrases, so the line
+    # is kept and its words are counted
+    report = _write_sides(settings, folder, scratch, sides, distinct)
+    pairs = sum(int(block.sum()) for block in distinct.blocks())
+    summary = f"{lines:,} lines, {pairs:,} distinct pairs"
+    return {"summary": summary, "set_aside": 0, **report}
 
 
-def encode_table(path: str | Path, folder: str | Path, settings: PairSettings) -> EncodedPairs:
-    """Encode a phrase table, unless an earlier run has done so.
+def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dict[str, object]:
+    """Write the arrays of texts into a folder; return the manifest.
 
-    Args:
-        path: A plain or gzip phrase table.
-        folder: Output folder; created if it does not exist.
-        settings: Sizes of the shortlists, and the factor.
-
-    Raises:
-        InputError: The table cannot be read or violates its format.
+    The pairs of held-out texts come last, and their words are not counted for the shortlists.
     """
-    folder = Path(folder)
+    columns, max_length = len(settings.model_kind.inputs), settings.length_limit
+    lines: list[int] = []  # how many training lines, and how many held-out lines
 
-    def write(scratch: Path) -> dict[str, object]:
-        blocks = (
-            [block.token_spans(side, settings.factor) for side in SIDES]
-            for block in read_blocks(path)
-        )
-        sides = stream_sides(blocks, scratch, "reading the phrase table")
-        digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
-        lines = len(sides["source"].lengths)
-        distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
-        # the first line with a phrase is also the first line with its pair of phrases, so the line
-        # is kept and its words are counted
-        report = _write_sides(folder, scratch, sides, settings, distinct)
-        pairs = sum(int(block.sum()) for block in distinct.blocks())
-        summary = f"{lines:,} lines, {pairs:,} distinct pairs"
-        return {"summary": summary, "set_aside": 0, **report}
-
-    return _encode_once(folder, write)
-
-
-def encode_texts(
-    paths: Paths,
-    folder: str | Path,
-    settings: PairSettings,
-    *,
-    max_length: int,
-    more: Paths = (),
-    held_out: Paths = (),
-) -> EncodedPairs:
-    """Encode texts, unless an earlier run has done so.
-
-    Args:
-        paths: Source and target, or a target alone; plain or gzip.
-        folder: Output folder; created if it does not exist.
-        settings: Sizes of the shortlists, and the factor.
-        max_length: Pairs with more words on either side are left out of training.
-        more: Further target texts, if there is no source.
-        held_out: Held-out texts for the same sides, if any. Their pairs come last, and their
-            words are not counted for the shortlists.
-
-    Raises:
-        InputError: A text cannot be read.
-        CorpusError: Two texts have different numbers of lines, or every pair is left out.
-    """
-    folder, names = Path(folder), SIDES[-len(paths) :]
-
-    def write(scratch: Path) -> dict[str, object]:
-        lines: list[int] = []  # how many training lines, and how many held-out lines
-
-        def blocks() -> Iterator[Sequence[TokenSpans]]:
-            for parts in [(paths, *((path,) for path in more)), filter(None, (held_out,))]:
-                lines.append(0)
-                for block in itertools.chain.from_iterable(
-                    _blocks(texts, settings.factor) for texts in parts
-                ):
+    def blocks() -> Iterator[Sequence[TokenSpans]]:
+        for paths in (settings.inputs, settings.held_out_text):
+            lines.append(0)
+            for at in range(0, len(paths), columns):
+                part, factor = paths[at : at + columns], settings.factor or 0
+                texts = Texts(part, columns=columns, factor=factor, empties=True, whole_lines=True)
+                for block in texts.blocks():
                     lines[-1] += len(block)
                     yield block.tokens
 
-        sides = stream_sides(blocks(), scratch, "reading texts", names)
-        lengths = np.stack([side.lengths[...] for side in sides.values()])
-        empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
-        learned = np.arange(lengths.shape[1]) < lines[0]
-        kept = ~empty & ~(long & learned)
-        # held-out sentences may be long
-        for part, texts, limit in ((learned, paths, max_length), (~learned, held_out, None)):
-            if texts and not (kept & part).any():
-                raise _nothing_left(int(part.sum()), len(sides), limit, texts[0])
-        left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
-        if settings.byte_pairs:
-            _cut_in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
-        report = _write_sides(folder, scratch, sides, settings, kept, kept & learned)
-        return {
-            "summary": _summary(lines[0], left_out, len(sides)),
-            "set_aside": int((kept & ~learned).sum()),
-            **report,
-        }
-
-    return _encode_once(folder, write)
-
-
-def _blocks(paths: Paths, factor: int) -> Iterator[TextBlock]:
-    texts = Texts(paths, columns=len(paths), factor=factor, empties=True, whole_lines=True)
-    return texts.blocks()
+    sides = stream_sides(blocks(), scratch, "reading texts", SIDES[-columns:])
+    lengths = np.stack([side.lengths[...] for side in sides.values()])
+    empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
+    learned = np.arange(lengths.shape[1]) < lines[0]
+    kept = ~empty & ~(long & learned)
+    # held-out sentences may be long
+    for part, paths, limit in (
+        (learned, settings.inputs, max_length),
+        (~learned, settings.held_out_text, None),
+    ):
+        if paths and not (kept & part).any():
+            raise _nothing_left(int(part.sum()), columns, limit, paths[0])
+    left_out = {"empty": empty & learned, f"over {max_length} words": long & learned}
+    if settings.byte_pairs:
+        _cut_in_pieces(sides, kept & learned, settings.byte_pairs, folder, scratch)
+    report = _write_sides(settings, folder, scratch, sides, kept, kept & learned)
+    summary, set_aside = _summary(lines[0], left_out, columns), int((kept & ~learned).sum())
+    return {"summary": summary, "set_aside": set_aside, **report}
 
 
 def _write_sides(
+    settings: TrainingSettings,
     folder: Path,
     scratch: Path,
     sides: Mapping[Side, StreamedSide],
-    settings: PairSettings,
     kept: Mask,
     counted: Mask | None = None,
 ) -> dict[str, object]:
     """Write shortlists and ids; return each side's coverage.
 
     Args:
+        settings: The sizes of the shortlists.
         folder: Output folder.
         scratch: The folder of the streamed sides.
         sides: The streamed sides.
-        settings: Sizes of the shortlists.
         kept: Mask of the lines that become pairs.
         counted: Mask of the lines whose words are counted; ``None`` for the first line with each
             phrase of a side.
     """
-    sizes = {"source": settings.source_words, "target": settings.target_words}
+    sizes = dict(zip(SIDES, settings.shortlists, strict=True))
     if settings.byte_pairs:
         sizes = {side: max(1, len(streamed.words)) for side, streamed in sides.items()}
     report: dict[str, object] = {}

@@ -1,45 +1,169 @@
-"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run."""
+"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run.
+
+Checkpoints are torch files that are written atomically, and read with ``weights_only``, so a file
+from a stranger cannot run code.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
+import io
 import itertools
+import os
+import pickle
 import time
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+import click
 import torch
 
-import phrasescore.compiled  # noqa: F401  (it chooses the cache folder before numba is imported)
+from phrasescore.closed_settings import from_mapping
 from phrasescore.compiled import compiling_seconds
-from phrasescore.model.folder import CURVES, CurvePoint, load_model
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.errors import InputError, ResumeError, SettingsError
+from phrasescore.model.folder import CURVES, PROVENANCE, CurvePoint, load_model
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.interruption import StopRequest
+from phrasescore.runs.interruption import stop_requests
+from phrasescore.runs.json_files import read_object
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
-from phrasescore.training.checkpoint import (
-    BEST,
-    LATEST,
-    TrainingState,
-    another_refused,
-    finished_state,
-    load_checkpoint,
-    save_checkpoint,
-)
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
-from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
-from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.sizes import hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
 
+LATEST, BEST = "checkpoint.pt", "best.pt"
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
 # evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
 # The number of passes is foretold after these seconds, or after this share of the time if less.
 _SECONDS_TO_FORETELL, _SHARE_TO_FORETELL = 5.0, 0.1
+
+
+@dataclass
+class TrainingState:
+    """The progress of a run.
+
+    Attributes:
+        epoch: Index of the current pass over the data, from 0.
+        position: Number of batches of this pass that are done.
+        updates: Number of updates over all passes.
+        begun: Number of updates of the finished model that is being trained further; the
+            optimiser's moments do not cover them.
+        words: Number of target words trained on, </s> included.
+        seconds: Seconds of training over all resumed runs.
+        evaluations: Number of evaluations.
+        best_nll: Lowest held-out nats per word.
+        since_best: Number of evaluations after the evaluation that found ``best_nll``.
+        loss: Loss, summed over all words since the last evaluation.
+        loss_words: Number of these words.
+    """
+
+    epoch: int = 0
+    position: int = 0
+    updates: int = 0
+    begun: int = 0
+    words: int = 0
+    seconds: float = 0.0
+    evaluations: int = 0
+    best_nll: float = float("inf")
+    since_best: int = 0
+    loss: float = 0.0
+    loss_words: int = 0
+
+
+def save_checkpoint(
+    path: Path,
+    state: TrainingState,
+    weights: dict[str, torch.Tensor],
+    moments: torch.Tensor | None = None,
+) -> None:
+    """Write a checkpoint atomically.
+
+    Args:
+        path: The file.
+        state: Progress of the run.
+        weights: The model's ``state_dict``.
+        moments: The optimiser's moments; ``None`` for the best model, as no run resumes from it.
+    """
+    buffer = io.BytesIO()
+    content = {"state": dataclasses.asdict(state), "weights": weights, "moments": moments}
+    torch.save(content, buffer)
+    write_atomically(path, buffer.getvalue())
+
+
+def load_checkpoint(
+    path: Path,
+) -> tuple[TrainingState, dict[str, torch.Tensor], torch.Tensor | None]:
+    """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
+
+    Raises:
+        ResumeError: The file is missing, damaged or not a checkpoint.
+    """
+    with another_refused(path), open_regular(path) as stream:
+        unpacked = sum(each.file_size for each in zipfile.ZipFile(stream).infolist())
+        if unpacked > stream.seek(0, os.SEEK_END):
+            raise ValueError("its records are compressed")
+        stream.seek(0)
+        content = torch.load(stream, map_location="cpu", weights_only=True)
+        state = from_mapping(TrainingState, content["state"], where="state")
+        return state, content["weights"], content["moments"]
+
+
+@contextlib.contextmanager
+def another_refused(path: Path) -> Iterator[None]:
+    """Turn errors about a checkpoint's content into a `ResumeError`.
+
+    Args:
+        path: The checkpoint's file.
+
+    Raises:
+        ResumeError: The checkpoint is missing, damaged, or belongs to another model.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise ResumeError("no checkpoint to resume from", path=path) from None
+    except _DAMAGES as error:
+        reason = str(error).partition("\n")[0]
+        raise ResumeError(
+            f"not a usable checkpoint ({reason})", path=path, remedy="train again with --overwrite"
+        ) from None
+
+
+_DAMAGES = (
+    *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
+    *(InputError, SettingsError, pickle.UnpicklingError, zipfile.BadZipFile),
+)
+
+
+def finished_state(model: Path) -> TrainingState:
+    """Return the final progress of the run that trained a finished model.
+
+    Raises:
+        ResumeError: The record of the run lacks its progress.
+    """
+    with another_refused(model / PROVENANCE):
+        record = read_object(model / PROVENANCE)
+        figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
+        best = next((figure["nll"] for figure in figures if figure), float("inf"))
+        names = ("epoch", "position", "updates", "words", "seconds")
+        done = {name: record["training"][name] for name in names if name in record["training"]}
+        begun = {"begun": done["updates"], "best_nll": best}
+        return from_mapping(TrainingState, done | begun, where="training")
+
+
+def say(text: str) -> None:
+    """Print a line for the user."""
+    click.echo(text, err=True)
 
 
 class Trainer:
@@ -50,19 +174,12 @@ class Trainer:
         pairs: All pairs.
         split: The training pairs and the held-out pairs.
         settings: Settings with defaults filled in (:meth:`TrainingSettings.in_force`).
-        processes: The processes that share the work.
     """
 
     def __init__(
-        self,
-        model: SequenceModel,
-        pairs: EncodedPairs,
-        split: Split,
-        settings: TrainingSettings,
-        processes: Processes,
+        self, model: SequenceModel, pairs: EncodedPairs, split: Split, settings: TrainingSettings
     ) -> None:
         self.model, self.pairs, self.split, self.settings = model, pairs, split, settings
-        self.processes = processes
         self._folder = settings.work_folder
         rows = split.training
         self.recipe, size, self._highest_rate = recipe_of(settings, len(rows), model.settings)
@@ -70,9 +187,8 @@ class Trainer:
         rare = None
         if settings.learns_from != "phrases" and settings.recipe == "fast":
             rare = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
-        self._updates = Updates(model, pairs, settings, self.recipe, processes, rare)
+        self._updates = Updates(model, pairs, settings, self.recipe, rare)
         self._rate = 0.0
-        self._stop = StopRequest()
         self.state = TrainingState()
 
     def resume(self) -> None:
@@ -93,11 +209,10 @@ class Trainer:
         weights = load_model(folder).model.state_dict()
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
         self.state = finished_state(folder)
-        if self.processes.leads:
-            if self.recipe.keeps_best:
-                save_checkpoint(self._folder / BEST, self.state, weights)
-            if (folder / CURVES).exists():
-                write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
+        if self.recipe.keeps_best:
+            save_checkpoint(self._folder / BEST, self.state, weights)
+        if (folder / CURVES).exists():
+            write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
     def speed(self, seconds: float) -> float:
         """Return the passes in a second, measured on some seconds of updates.
@@ -107,11 +222,10 @@ class Trainer:
         start, words = 0.0, 0
         passes = map(self._passes.batches, itertools.count())
         for number, batch in enumerate(itertools.chain.from_iterable(passes)):
-            mine = batch.rows[self.processes.rank :: self.processes.world]
-            self._updates(mine, number, 0.0, 1.0)
-            now = self.processes.agree(time.monotonic())
+            self._updates(batch.rows, number, 0.0, 1.0)
+            now = time.monotonic()
             if not number:
-                start = now  # each of the processes has compiled its code
+                start = now  # the first update has compiled its code
                 continue
             words += batch.words
             if now - start >= seconds:
@@ -124,8 +238,7 @@ class Trainer:
         Raises:
             KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
-        if self.processes.leads:
-            begin_curve(self._folder / CURVES, self.state.updates)
+        begin_curve(self._folder / CURVES, self.state.updates)
         self._resumed_seconds = self.state.seconds
         self._last_checkpoint = time.monotonic()
         self._start_clock()
@@ -135,10 +248,10 @@ class Trainer:
             wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
             self._foretells_at = self.state.seconds + wait
         self._evaluation_began = self._evaluation_ended = self._seconds()
-        with self._stop.listening(), self._progress() as progress:
+        with stop_requests() as self._stops, self._progress() as progress:
             while not self._finished():
                 self._epoch(progress)
-        if self.processes.leads and (self._folder / BEST).exists():
+        if (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
                 self.model.load_state_dict(best)
@@ -150,7 +263,7 @@ class Trainer:
         return sources, pairs
 
     def close(self) -> None:
-        """End the other processes; the trainer cannot be used after this."""
+        """End the processes that share the work; the trainer cannot be used after this."""
         self._updates.close()
 
     def _epoch(self, progress: Progress) -> None:
@@ -158,31 +271,28 @@ class Trainer:
             self._update(batch, progress)
             if self._evaluation_due(batch.is_last):
                 self._evaluate()
-                if self._finished():
-                    return
-            self._save_if_due()
             if self._finished():
                 return
+            self._save_if_due()
         self.state.epoch += 1
         self.state.position = 0
 
     def _update(self, batch: PlannedBatch, progress: Progress) -> None:
-        state, processes = self.state, self.processes
+        state = self.state
         rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
         # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
-        mine = batch.rows[processes.rank :: processes.world]
-        loss = self._updates(mine, state.updates, rate, scale, state.begun)
+        loss = self._updates(batch.rows, state.updates, rate, scale, state.begun)
         if state.updates == self._first_update:
-            self._start_clock()  # each of the processes has compiled its code during this update
+            self._start_clock()  # this update has compiled its code
             self._first_passes = self.passes
         self._rate = rate
         state.updates += 1
         state.position += 1
         state.words += batch.words
-        state.loss += loss * processes.world
+        state.loss += loss
         state.loss_words += batch.words
         state.seconds = self._seconds()
         progress.advance(batch.words, self._note())
@@ -206,7 +316,7 @@ class Trainer:
                 )
         elif passes < 1.0:
             text += "; a smaller --hidden would make more"
-        self.processes.say(text)
+        say(text)
 
     def _note(self) -> str:
         note = f"nll {self.state.loss / self.state.loss_words:.3f}"
@@ -237,7 +347,7 @@ class Trainer:
         if self.settings.max_epochs:
             by_epochs = self.passes / self.settings.max_epochs
         if self.settings.max_time:
-            by_time = self.processes.agree(self._seconds()) / self.settings.max_time
+            by_time = self._seconds() / self.settings.max_time
         return min(1.0, max(by_epochs, by_time))
 
     def _finished(self) -> bool:
@@ -266,7 +376,7 @@ class Trainer:
         if due and self.settings.max_time is not None and fraction < 1.0:
             took = self._evaluation_ended - self._evaluation_began
             trained = self._seconds() - self._evaluation_ended
-            due = bool(self.processes.agree(float(trained >= _TRAINING_PER_EVALUATION * took)))
+            due = trained >= _TRAINING_PER_EVALUATION * took
         return last or due
 
     def _evaluate(self) -> None:
@@ -279,16 +389,15 @@ class Trainer:
         # pairs of unseen sources measure generalisation; without them, watch the held-out pairs
         watched = sources or pairs
         # without any, pretend that the loss falls, so that the last weights count as the best
-        nll = self.processes.agree(watched.nll if watched else -float(state.evaluations))
+        nll = watched.nll if watched else -float(state.evaluations)
         point = self._point(sources, pairs)
         state.loss, state.loss_words = 0.0, 0
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
-        if self.processes.leads:
-            if state.since_best == 0 and self.recipe.keeps_best:
-                save_checkpoint(self._folder / BEST, state, self.model.state_dict())
-            add_point(self._folder / CURVES, point)
-            self.processes.say(described(point, self.settings.learns_from == "text"))
+        if state.since_best == 0 and self.recipe.keeps_best:
+            save_checkpoint(self._folder / BEST, state, self.model.state_dict())
+        add_point(self._folder / CURVES, point)
+        say(described(point, self.settings.learns_from == "text"))
 
     def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
         state = self.state
@@ -307,16 +416,11 @@ class Trainer:
     # -- stopping and saving -------------------------------------------------------------------
 
     def _save_if_due(self) -> None:
-        # only a signal to the leading process counts, so that all processes stop together
-        stop = bool(self.processes.agree(float(self._stop.made)))
+        stop = bool(self._stops)
         due = time.monotonic() - self._last_checkpoint >= self.settings.checkpoint_every
-        if (due or stop) and self.processes.leads:
-            save_checkpoint(
-                self._folder / LATEST,
-                self.state,
-                self.model.state_dict(),
-                self._updates.moments,
-            )
+        if due or stop:
+            path, weights = self._folder / LATEST, self.model.state_dict()
+            save_checkpoint(path, self.state, weights, self._updates.moments)
             self._last_checkpoint = time.monotonic()
         if stop:
             raise KeyboardInterrupt

@@ -17,35 +17,16 @@ from numpy.typing import NDArray
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction
 from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.json_files import read_object
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE
-from phrasescore.words import SHORTLIST_WORDS
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences, gather
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords, Vocabulary
 
 MANIFEST = "pairs.json"
 Rows = NDArray[np.int64]
-
-
-@dataclass(frozen=True)
-class PairSettings:
-    """Settings of the encoding; "source" and "target" are the sides of the input.
-
-    Args:
-        source_words: Size of the source shortlist, without ``</s>`` and ``<unk>``.
-        target_words: Size of the target shortlist.
-        factor: Index, from 0, of the factor to read from each token.
-        byte_pairs: Number of merges of byte pairs to learn; the shortlists then contain all pieces
-            of words. ``None`` to keep words whole.
-    """
-
-    source_words: int = SHORTLIST_WORDS
-    target_words: int = SHORTLIST_WORDS
-    factor: int = 0
-    byte_pairs: int | None = None
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from phrasescore.model.kinds import Material
-from phrasescore.model.model_settings import EncoderDecoderSettings, ModelSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, Material, ModelSettings
 from phrasescore.model.sequence_model import Initialisation
 from phrasescore.training.batches import (
     Plan,

@@ -7,7 +7,6 @@ import dataclasses
 import math
 import os
 from collections.abc import Iterator, Sequence
-from enum import IntEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,20 +43,17 @@ from phrasescore.runs.ledger import (
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
-from phrasescore.training.checkpoint import BEST, LATEST, another_refused
-from phrasescore.training.encoding import encode_table, encode_texts
+from phrasescore.training.encoding import encode
 from phrasescore.training.evaluation import (
     HeldOutFigure,
     frequency_nll,
     normalisers,
     refuse_divergence,
 )
-from phrasescore.training.loop import Trainer
-from phrasescore.training.optimization.processes import Processes
-from phrasescore.training.pairs import EncodedPairs, PairSettings, Split, load_pairs, split
+from phrasescore.training.loop import BEST, LATEST, Trainer, another_refused, say
+from phrasescore.training.pairs import EncodedPairs, Split, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
-from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.sizes import hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
 
 _PAIRS = "pairs"
 _FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder
@@ -72,14 +68,8 @@ _MIN_FOR_BF16 = 32_000  # pairs of a batch times hidden units; below it bfloat16
 _LEARNT = 0.95  # share of a unigram model's nats per word above which a warning is printed
 # at most one pair in this many is held out by source, and at most one at random
 _LARGEST_HELD_OUT_SHARE = 20
-
-
-class _Earlier(IntEnum):
-    """The relation of the requested model to the model that an earlier run has left."""
-
-    NOTHING = 0
-    EXTENDABLE = 1  # a model to be trained further
-    TRAINED = 2  # exactly the requested model
+# what an earlier run has left: no model, one to be trained further, or exactly the requested one
+_Earlier = Literal["nothing", "extendable", "trained"]
 
 
 def train_model(settings: TrainingSettings) -> None:
@@ -96,15 +86,9 @@ def train_model(settings: TrainingSettings) -> None:
     device = choose_device(settings.device)
     settings = dataclasses.replace(settings, threads=settings.threads or torch.get_num_threads())
     torch.set_num_threads(settings.threads or 1)
-    processes = Processes(device)
-    try:
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(interruptible(settings.work_folder, without="--overwrite"))
-            if processes.leads:
-                stack.enter_context(_place_for(settings.model, settings.work_folder))
-            _train(settings, device, processes)
-    finally:
-        processes.close()
+    work = settings.work_folder
+    with interruptible(work, without="--overwrite"), _place_for(settings.model, work):
+        _train(settings, device)
 
 
 @contextlib.contextmanager
@@ -141,26 +125,17 @@ def _give_name(model: Path, work: Path) -> None:
     remove_work(work)
 
 
-def _train(settings: TrainingSettings, device: torch.device, processes: Processes) -> None:
-    work, say = settings.work_folder, processes.say
+def _train(settings: TrainingSettings, device: torch.device) -> None:
     precision = _precision(settings, device)
-    asked, pairs = Entry({}), None
-    earlier = _Earlier.NOTHING
-    if processes.leads:
-        asked = entry_of(settings.recorded(precision), settings.files)
-        earlier = _earlier_model(settings, asked)
-        if earlier is _Earlier.TRAINED:
-            say(
-                f"{settings.model}/ is trained already, with the same options and input; a larger "
-                "--max-time or --max-epochs trains it further"
-            )
-        else:
-            pairs = _encode(settings, asked)
-    # the other processes wait here until the leading process has encoded the pairs
-    earlier = _Earlier(int(processes.agree(earlier)))
-    if earlier is _Earlier.TRAINED:
+    asked = entry_of(settings.recorded(precision), settings.files)
+    earlier = _earlier_model(settings, asked)
+    if earlier == "trained":
+        say(
+            f"{settings.model}/ is trained already, with the same options and input; a larger "
+            "--max-time or --max-epochs trains it further"
+        )
         return
-    pairs = (pairs or load_pairs(work / _PAIRS)).in_direction(settings.direction or "source-target")
+    pairs = _encode(settings, asked).in_direction(settings.direction or "source-target")
     for line in pairs.described():
         say(line)
     any_precision = device.type == "cpu" and settings.precision == "auto"
@@ -171,15 +146,15 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     )
     parts = split(pairs, sources, others, settings.seed)
     if settings.chooses_hidden:
-        settings = settings.sized(_chosen_hidden(settings, pairs, parts, processes, earlier))
+        settings = settings.sized(_chosen_hidden(settings, pairs, parts, earlier))
     if any_precision and _is_small(settings, len(pairs)):
         settings = dataclasses.replace(settings, precision="fp32")
     model = _new_model(settings, pairs, parts).to(device)
-    trainer = Trainer(model, pairs, parts, settings, processes)
-    if (work / LATEST).exists():
+    trainer = Trainer(model, pairs, parts, settings)
+    if (settings.work_folder / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")
-    elif earlier is _Earlier.EXTENDABLE:
+    elif earlier == "extendable":
         trainer.extend(settings.model)
         say(
             f"training {settings.model}/ further, after {trainer.state.updates:,} updates, "
@@ -192,22 +167,17 @@ def _train(settings: TrainingSettings, device: torch.device, processes: Processe
     )
     with contextlib.closing(trainer):
         trainer.train()
-        if processes.leads:
-            _finish(trainer, asked)
+        _finish(trainer, asked)
 
 
 def _chosen_hidden(
-    settings: TrainingSettings,
-    pairs: EncodedPairs,
-    parts: Split,
-    processes: Processes,
-    earlier: _Earlier,
+    settings: TrainingSettings, pairs: EncodedPairs, parts: Split, earlier: _Earlier
 ) -> int:
     """Return the hidden units of an earlier run's model, or as many as the time allows.
 
     Times of different sizes were measured on CPUs; a GPU takes the usual size.
     """
-    if earlier is _Earlier.EXTENDABLE:
+    if earlier == "extendable":
         return load_weights(settings.model).settings.hidden
     choice = settings.work_folder / _CHOICE
     if (settings.work_folder / LATEST).exists():
@@ -218,28 +188,23 @@ def _chosen_hidden(
             return int(hidden)
     hidden = settings.usual_hidden
     if (device := choose_device(settings.device)).type == "cpu":
-        hidden = _hidden_for_time(settings, pairs, parts, processes, device)
-    if processes.leads:
-        write_json(choice, {"hidden": hidden})
+        hidden = _hidden_for_time(settings, pairs, parts, device)
+    write_json(choice, {"hidden": hidden})
     return hidden
 
 
 def _hidden_for_time(
-    settings: TrainingSettings,
-    pairs: EncodedPairs,
-    parts: Split,
-    processes: Processes,
-    device: torch.device,
+    settings: TrainingSettings, pairs: EncodedPairs, parts: Split, device: torch.device
 ) -> int:
     """Time a small model, and return the number of hidden units that suits the time."""
     probe, time = settings.sized(_PROBED), settings.max_time or 0.0
     model = _new_model(probe, pairs, parts).to(device)
-    with contextlib.closing(Trainer(model, pairs, parts, probe, processes)) as trainer:
+    with contextlib.closing(Trainer(model, pairs, parts, probe)) as trainer:
         passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
     kind = settings.learns_from
     words = word_counts(pairs.target, parts.training).sum() if kind == "sentences" else math.inf
-    hidden = int(processes.agree(hidden_for(kind, float(words), passes, _PROBED)))
-    processes.say(
+    hidden = hidden_for(kind, float(words), passes, _PROBED)
+    say(
         f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
         f"{passes_of(hidden, passes, _PROBED, kind):.2f} passes over the pairs in the time"
     )
@@ -247,11 +212,9 @@ def _hidden_for_time(
 
 
 def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf16", "fp32"]:
-    if settings.precision == "auto":
-        fast = settings.recipe == "fast" and has_fast_bf16(device)
-    else:
-        fast = settings.precision == "bf16"
-    return "bf16" if fast else "fp32"
+    if settings.precision != "auto":
+        return settings.precision
+    return "bf16" if settings.recipe == "fast" and has_fast_bf16(device) else "fp32"
 
 
 def _is_small(settings: TrainingSettings, pairs: int) -> bool:
@@ -264,7 +227,7 @@ def _is_small(settings: TrainingSettings, pairs: int) -> bool:
 def _earlier_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     """Tell whether to extend or keep an earlier run's model; refuse a folder that is no model."""
     model, work = settings.model, settings.work_folder
-    found = _Earlier.NOTHING
+    found: _Earlier = "nothing"
     if settings.overwrite:
         remove_work(work)
     elif not (work / LATEST).exists() and is_model_folder(model):
@@ -274,7 +237,7 @@ def _earlier_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
             # otherwise a run that replaces the model was killed before its first checkpoint
             if not (work / RECORD).exists():
                 raise
-    if found is _Earlier.TRAINED:
+    if found == "trained":
         remove_work(work)
     else:
         refuse_foreign(model)
@@ -304,25 +267,19 @@ def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     )
     refuse_another(known, asked, settings.model, remedy, settings.files, _LIMITS)
     limits = ((known.settings.get(name), asked.settings.get(name)) for name in _LIMITS)
-    return _Earlier.EXTENDABLE if any(a != b for a, b in limits) else _Earlier.TRAINED
+    return "extendable" if any(a != b for a, b in limits) else "trained"
 
 
 def _encode(settings: TrainingSettings, asked: Entry) -> EncodedPairs:
     """Prepare the work folder; encode the input into it, unless an earlier run has done so."""
-    work, folder = settings.work_folder, settings.work_folder / _PAIRS
+    work = settings.work_folder
     remedy = "give the same options and input as before, or start again with --overwrite"
     begin(work, asked, settings.files, remedy)
     if not (work / LATEST).exists():
         for leftover in (BEST, CURVES):
             (work / leftover).unlink(missing_ok=True)
     TrainingRecord().write(work / RESULT)
-    encoding = PairSettings(*settings.shortlists, settings.factor or 0, settings.byte_pairs)
-    if settings.learns_from == "phrases":
-        return encode_table(settings.inputs[0], folder, encoding)
-    limit, held_out = settings.length_limit, settings.held_out_text
-    number = len(settings.model_kind.inputs)
-    texts, more = settings.inputs[:number], settings.inputs[number:]
-    return encode_texts(texts, folder, encoding, max_length=limit, more=more, held_out=held_out)
+    return encode(settings, work / _PAIRS)
 
 
 def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) -> SequenceModel:
@@ -341,7 +298,6 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
 def _finish(trainer: Trainer, asked: Entry) -> None:
     """Report how well the trained model predicts held-out pairs, and write the model's folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
-    say = trainer.processes.say
     pairs, plan = trainer.pairs, trainer.recipe.plan_held_out
     rows = trainer.split.training
     if model.settings.is_self_normalised:
@@ -402,7 +358,7 @@ def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
         if figure.nll > _LEARNT * known:
             limit = trainer.settings.max_epochs
             more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
-            trainer.processes.say(
+            say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
                 f"where word frequencies alone give {known:.3f}; the same command with a larger "
                 f"{more} trains it further"

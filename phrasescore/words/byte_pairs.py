@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from phrasescore.errors import CorpusError, MissingDependencyError, ModelError, visible
+from phrasescore.errors import CorpusError, MissingDependencyError, ModelError, refusal, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.system_errors import refusal
 
 BYTE_PAIRS = "byte-pairs.txt"  # the name of the file beside vocabularies
 MARK = b"@@"

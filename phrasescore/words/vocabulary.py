@@ -30,10 +30,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, visible
+from phrasescore.errors import ModelError, refusal, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
-from phrasescore.runs.system_errors import refusal
 from phrasescore.words.byte_pairs import MARK, BytePairs, joined
 from phrasescore.words.token_sequences import Ids, TokenSequences, from_lists, offsets_of
 from phrasescore.words.word_table import WordTable

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import re
 import shutil
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +15,7 @@ from safetensors.numpy import load_file
 
 from phrasescore.runs.identity import sha256_of
 from phrasescore.words.vocabulary import UNK_ID
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.killed import kill_when, wait_for
 from tests.support.warm_process import Started
@@ -293,27 +290,6 @@ def test_what_cannot_be_meant_is_refused(
     assert "Traceback" not in done.stderr.decode()
     assert not (tmp_path / "model").exists()
     assert (tmp_path / "here" / "thesis.tex").exists()
-
-
-@pytest.mark.slow
-def test_two_processes_learn_what_one_learns(
-    phrasescore: Phrasescore, table: Path, tmp_path: Path
-) -> None:
-    """Under torchrun, two processes share each batch and get the weights of one process."""
-    options = ["train", str(table), *SMALL, "--max-epochs", "2", "--batch-size", "32"]
-    done = phrasescore(*options[:2], "one", *options[2:])
-    assert done.returncode == 0, done.stderr.decode()
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node=2", "-m"]
-    subprocess.run(
-        [*command, "phrasescore", *options[:2], "two", *options[2:]],
-        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)}, check=True, timeout=300,
-    )  # fmt: skip
-    figures = [
-        json.loads((tmp_path / name / "provenance.json").read_text("utf-8"))["held_out"]
-        for name in ("one", "two")
-    ]
-    for name in ("held_out_sources", "held_out_pairs"):
-        assert figures[1][name]["nll"] == pytest.approx(figures[0][name]["nll"], rel=0.01)
 
 
 def test_a_run_without_time_says_that_its_model_has_hardly_learnt(

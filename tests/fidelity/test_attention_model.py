@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import Reading, RnnEncdecSettings, RnnSearchSettings
+from phrasescore.model.kinds import Reading, RnnEncdecSettings, RnnSearchSettings
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import Batch
 

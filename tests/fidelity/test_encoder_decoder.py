@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import EncoderDecoderSettings, Formulation
+from phrasescore.model.kinds import EncoderDecoderSettings, Formulation
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Batch
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, Batch
 from phrasescore.scoring.shared_scorer import SharedScorer

@@ -22,8 +22,8 @@ from moses_integration.system_building.build_settings import (
 from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import ColumnRanking, PruningConditions, judge
 from phrasescore.table.block import read_blocks, read_source_runs
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import PairSettings
+from phrasescore.training.encoding import encode
+from phrasescore.training.settings import TrainingSettings
 from tests.fuzz.originals import head
 from tests.fuzz.readings import Reading, Result
 
@@ -127,7 +127,7 @@ def _built(texts: tuple[str, str], alignment: str, foreign: int) -> Callable[[Pa
 def _encoded(path: Path, large: bool) -> Result:
     folder = path.parent / "pairs"
     shutil.rmtree(folder, ignore_errors=True)
-    pairs = encode_table(path, folder, PairSettings(source_words=5))
+    pairs = encode(TrainingSettings(inputs=(path,), source_words=5), folder)
     sides = (pairs.source, pairs.target)
     for side in sides:
         words = len(side.vocabulary) + 2

@@ -12,10 +12,10 @@ import torch
 from phrasescore.model.kinds import build, read_settings
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.training.batches import bucket_plan, uniform_plan
-from phrasescore.training.encoding import encode_table
+from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.updates import ShareGradient
-from phrasescore.training.pairs import EncodedPairs, PairSettings
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.settings import TrainingSettings
 from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
@@ -27,7 +27,7 @@ SETTINGS = TrainingSettings(max_epochs=1)
 @pytest.fixture
 def pairs(tmp_path: Path) -> EncodedPairs:
     table = write_phrase_table(tmp_path / "table", 1500)
-    return encode_table(table, tmp_path / "pairs", PairSettings())
+    return encode(TrainingSettings(inputs=(table,)), tmp_path / "pairs")
 
 
 def model_of(pairs: EncodedPairs, kind: str, unit: str) -> SequenceModel:

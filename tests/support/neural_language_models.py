@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from phrasescore.model.folder import load_weights, save_model
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 from tests.support.plain_back_off import PlainLanguageModel

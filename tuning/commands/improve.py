@@ -11,7 +11,7 @@ from moses_integration.system_building.build_settings import Case
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import BoundedInt, Result
 from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
-from phrasescore.commands.train import positive_duration
+from phrasescore.commands.train import duration
 from phrasescore.errors import SettingsError
 
 _FILE = PathName(Use.READ, Path)
@@ -38,7 +38,7 @@ class ImproveOptions(Result):
     )
     output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     time: float = option(
-        positive_duration,
+        duration,
         "The time for all steps together, such as 45m or 2h; where tuning alone takes longer, the "
         "command does.",
         default="2h",

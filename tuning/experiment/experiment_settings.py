@@ -13,8 +13,7 @@ from typing import Annotated
 
 from phrasescore.closed_settings import Between, from_mapping
 from phrasescore.errors import InputError, SettingsError, did_you_mean
-from phrasescore.model.kinds import KINDS, Kind, kind_named
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import KINDS, FeedForwardLmSettings, Kind, kind_named
 from phrasescore.runs.json_files import MAX_LEVELS, JsonObject
 from phrasescore.table.input_files import read_whole
 from phrasescore.words import Unknown

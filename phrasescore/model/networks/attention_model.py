@@ -20,15 +20,9 @@ import torch
 from torch import Tensor, nn
 
 from phrasescore.model.attention import Attended, AttentiveWeights, attend, run_attentive_unit
-from phrasescore.model.model_settings import RnnEncdecSettings, RnnSearchSettings
+from phrasescore.model.kinds import RnnEncdecSettings, RnnSearchSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
-from phrasescore.model.sequence_model import (
-    END,
-    Batch,
-    Initialisation,
-    Regularisation,
-    State,
-)
+from phrasescore.model.sequence_model import END, Batch, Initialisation, Regularisation, State
 from phrasescore.model.units import GatedUnit
 
 _ALIGNMENT_DEVIATION = 0.001  # standard deviation of the initial W_a and U_a, appendix B.1
@@ -76,7 +70,7 @@ class AttentionModel(MaxoutReadout):
         source: Tensor,
         lengths: Tensor | None,
         dtype: torch.dtype | None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Read sources ``(B, S)``.
 
@@ -88,8 +82,7 @@ class AttentionModel(MaxoutReadout):
         B, S = source.shape
         ended = torch.cat([source, source.new_full((B, 1), END)], dim=1).t()  # (J, B)
         embedded = (self.source_embedding[ended] + self.source_embedding_bias).to(dtype)
-        if regularisation is not None:
-            embedded = regularisation.dropped(embedded)
+        embedded = regularisation.dropped(embedded)
         positions = source.new_full((B,), S + 1) if lengths is None else lengths + 1
         waiting = None
         if lengths is not None:
@@ -107,8 +100,7 @@ class AttentionModel(MaxoutReadout):
             last = back[-1]
             written = torch.cat([states[1:], back[1:].flip(0)], dim=2)  # (J, B, 2H)
             context = written.transpose(0, 1).flatten(0, 1)
-        if regularisation is not None:
-            context = regularisation.dropped(context)
+        context = regularisation.dropped(context)
         return context, positions, self._started(last)
 
     def _started(self, last: Tensor) -> Tensor:
@@ -140,17 +132,13 @@ class AttentionModel(MaxoutReadout):
         )
 
     def _run(
-        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation | None
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output layer's input ``(T + 1, B, R)``, and the alignments of RNNsearch."""
-        lengths = batch.lengths
-        source_lengths = lengths[0] if lengths else None
-        context, positions, start = self._encode(
-            batch.source, source_lengths, dtype, regularisation
-        )
-        embedded = self._embedded(batch.target.t(), context.dtype)  # (T, B, E)
-        if regularisation is not None:
-            embedded = regularisation.dropped(embedded)
+        read = self._encode(batch.source, batch.source_lengths, dtype, regularisation)
+        context, positions, start = read
+        words = self._embedded(batch.target.t(), context.dtype)  # (T, B, E)
+        embedded = regularisation.dropped(words)
         # y_0 contributes neither a vector nor a bias
         none = embedded.new_zeros(1, len(batch.target), embedded.shape[2])
         previous = torch.cat([none, embedded])
@@ -173,17 +161,14 @@ class AttentionModel(MaxoutReadout):
         The weights of a target word sum to 1 over the source's words and </s>. Values beyond the
         end of a source or target have no meaning.
         """
-        found = self._run(batch, None, None)[1]
+        found = self._run(batch, None, Regularisation.NONE)[1]
         assert found is not None, "RNNencdec aligns nothing"
         return found.permute(1, 0, 2)
 
     # -- the interface of all kinds of model ---------------------------------------------------
 
     def _features(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         return self._run(batch, dtype, regularisation)[0]
 

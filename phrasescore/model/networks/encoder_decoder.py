@@ -20,7 +20,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import END, Batch, Regularisation, State
 from phrasescore.model.units import UNITS
@@ -125,13 +125,9 @@ class EncoderDecoder(MaxoutReadout):
     # -- the interface of all kinds of model ---------------------------------------------------
 
     def _features(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
-        lengths = batch.lengths
-        context = self.summaries(batch.source, lengths[0] if lengths else None, dtype)
+        context = self.summaries(batch.source, batch.source_lengths, dtype)
         return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:

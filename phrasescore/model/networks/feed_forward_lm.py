@@ -22,7 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.sequence_model import (
     Batch,
     Initialisation,
@@ -88,7 +88,7 @@ class FeedForwardLm(SequenceModel):
         self,
         histories: Tensor,
         dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """Return the input of the output layer for N histories, ``(N, H2)``.
 
@@ -100,10 +100,9 @@ class FeedForwardLm(SequenceModel):
         kind = dtype or self.embedding.dtype
         embedded = functional.embedding(histories, self.embedding).to(kind).flatten(1)
         hidden = torch.relu(embedded @ self.input_weight.to(kind) + self.input_bias.to(kind))
-        if regularisation is not None:
-            hidden = regularisation.dropped(hidden)
+        hidden = regularisation.dropped(hidden)
         hidden = torch.relu(hidden @ self.hidden_weight.to(kind) + self.hidden_bias.to(kind))
-        return hidden if regularisation is None else regularisation.dropped(hidden)
+        return regularisation.dropped(hidden)
 
     def log_normalisers(self, batch: Batch) -> Tensor:
         """See :meth:`SequenceModel.log_normalisers`."""
@@ -121,12 +120,12 @@ class FeedForwardLm(SequenceModel):
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`; adds ``self_normalise`` times (ln Z)^2 for each word."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
-        smoothing = regularisation.label_smoothing if regularisation else 0.0
+        smoothing = regularisation.label_smoothing
         return summed_cross_entropy(
             features,
             self.output_words,

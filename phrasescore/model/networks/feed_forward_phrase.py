@@ -15,7 +15,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.model_settings import FeedForwardPhraseSettings
+from phrasescore.model.kinds import FeedForwardPhraseSettings
 from phrasescore.model.sequence_model import END, Batch, Regularisation, SequenceModel, State
 from phrasescore.model.softmax import gathered_log_softmax, log_softmax, summed_cross_entropy
 
@@ -73,7 +73,7 @@ class FeedForwardPhrase(SequenceModel):
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features, ended, counted = self._inputs_of(batch, dtype)
@@ -110,8 +110,7 @@ class FeedForwardPhrase(SequenceModel):
 
     def _inputs_of(self, batch: Batch, dtype: torch.dtype | None) -> tuple[Tensor, Tensor, Tensor]:
         """Return features, targets with </s>, ``(B, T + 1)``, and the mask of words and </s>."""
-        lengths = batch.lengths
-        features = self.features(batch.source, lengths[0] if lengths else None, dtype)
+        features = self.features(batch.source, batch.source_lengths, dtype)
         ended, counted = batch.ended, batch.counted
         if counted is None:
             counted = torch.ones_like(ended, dtype=torch.bool)

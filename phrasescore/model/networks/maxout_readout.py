@@ -50,10 +50,7 @@ class MaxoutReadout(SequenceModel, ABC):
 
     @abstractmethod
     def _features(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """Return the input of ``output_words`` at each position of a batch, ``(T + 1, B, R)``.
 
@@ -76,7 +73,7 @@ class MaxoutReadout(SequenceModel, ABC):
         hidden: Tensor,
         previous: Tensor | None,
         read: Tensor,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """Return the input of the matrix ``output_words`` at each position, ``(L, B, R)``.
 
@@ -93,26 +90,25 @@ class MaxoutReadout(SequenceModel, ABC):
             readout = readout + previous @ self.readout_word.to(dtype)
         readout = readout + read
         larger = maxout(readout)  # (L, B, M)
-        if regularisation is not None:
-            larger = regularisation.dropped(larger)
+        larger = regularisation.dropped(larger)
         return larger @ self.output_inner.to(dtype)
 
     def loss(
         self,
         batch: Batch,
         dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        regularisation: Regularisation = Regularisation.NONE,
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features = self._features(batch, dtype, regularisation).flatten(0, 1)
         counted = None if batch.counted is None else batch.counted.t().flatten()
-        smoothing = regularisation.label_smoothing if regularisation else 0.0
+        smoothing = regularisation.label_smoothing
         layer = self.output_words, self.output_bias
         return summed_cross_entropy(features, *layer, batch.ended.t().flatten(), counted, smoothing)
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
-        features = self._features(batch, dtype).to(self.output_words.dtype)
+        features = self._features(batch, dtype, Regularisation.NONE).to(self.output_words.dtype)
         layer, ended = (self.output_words, self.output_bias), batch.ended
         found = gathered_log_softmax(features, *layer, ended.t()).t()
         counted = batch.counted

@@ -11,7 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from phrasescore.model.model_settings import RnnLmSettings
+from phrasescore.model.kinds import RnnLmSettings
 from phrasescore.model.networks.maxout_readout import MaxoutReadout
 from phrasescore.model.sequence_model import Batch, Regularisation, State
 from phrasescore.model.units import UNITS
@@ -31,15 +31,11 @@ class RnnLm(MaxoutReadout):
         self._add_readout(H, E, 0, settings.maxout, settings.rank, V)
 
     def _features(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation | None = None,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         # padding comes last, so it does not change the states of real words
         words = self._embedded(batch.target.t(), dtype or self.target_embedding.dtype)  # (T, B, E)
-        if regularisation is not None:
-            words = regularisation.dropped(words)
+        words = regularisation.dropped(words)
         previous = torch.cat([words.new_zeros(1, *words.shape[1:]), words])
         hidden = self.unit.states(self.unit.inputs(words), self._zeros(previous[0]))[0]
         bias = self.readout_bias.to(hidden.dtype)

@@ -1,4 +1,4 @@
-"""The processes of a training run: the processes of ``torchrun``, and the crew that each forks.
+"""The processes that share a training run: a crew.
 
 A crew consists of a process and the processes that it forks. Its members do each step together, and
 each member does a part of the step. Members have all objects that existed before the fork, and
@@ -18,66 +18,12 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
-import click
 import torch
-import torch.distributed
-from torch import Tensor
 
 from phrasescore.errors import StorageError
 from phrasescore.runs.interruption import ignore_signals
 
 Found = TypeVar("Found")
-
-
-class Processes:
-    """The processes of this run: a single one, or the processes that ``torchrun`` started.
-
-    Args:
-        device: The device of this process.
-
-    Attributes:
-        rank: Index of this process, from 0.
-        world: Number of processes.
-    """
-
-    def __init__(self, device: torch.device) -> None:
-        self.rank, self.world = 0, 1
-        self._device = device
-        # RANK and WORLD_SIZE do not prove that torchrun runs, because other tools set them, too
-        if torch.distributed.is_available() and torch.distributed.is_torchelastic_launched():
-            self.rank, self.world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
-        if self.world > 1:
-            if device.type == "cuda":
-                torch.cuda.set_device(device.index or 0)  # NCCL uses torch's current device
-            torch.distributed.init_process_group("nccl" if device.type == "cuda" else "gloo")
-
-    @property
-    def leads(self) -> bool:
-        """Whether this process writes files and shows progress."""
-        return self.rank == 0
-
-    def say(self, text: str) -> None:
-        """Print a line for the user, once for all processes."""
-        if self.leads:
-            click.echo(text, err=True)
-
-    def add_up(self, tensor: Tensor) -> None:
-        """Replace a tensor by its sum over all processes."""
-        if self.world > 1:
-            torch.distributed.all_reduce(tensor)
-
-    def agree(self, value: float) -> float:
-        """Return the leading process's value in every process."""
-        if self.world == 1:
-            return value
-        shared = torch.tensor([value], dtype=torch.float64, device=self._device)
-        torch.distributed.broadcast(shared, src=0)
-        return float(shared.item())
-
-    def close(self) -> None:
-        """Leave torch's process group."""
-        if self.world > 1:
-            torch.distributed.destroy_process_group()
 
 
 def can_fork() -> bool:

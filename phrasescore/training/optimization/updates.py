@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -27,7 +26,7 @@ from phrasescore.model.sequence_model import Batch, Regularisation, SequenceMode
 from phrasescore.training.batches import Indices, in_few_shapes, make_batch, with_unknown
 from phrasescore.training.evaluation import HeldOutFigure, fixed_batches
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.processes import Crew, Processes, can_fork
+from phrasescore.training.optimization.processes import Crew, can_fork
 from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import Recipe, bound_gradient
 from phrasescore.training.settings import TrainingSettings
@@ -41,7 +40,6 @@ class Updates:
         pairs: All pairs.
         settings: Number of cores, precision, dropout and label smoothing.
         recipe: The optimiser, and how batches are cut and shared.
-        processes: The processes of ``torchrun`` that share the work.
         rare: ``(V,)`` masks of the source and target words that :func:`with_unknown` replaces by
             ``<unk>``; ``None`` to replace none.
     """
@@ -52,10 +50,9 @@ class Updates:
         pairs: EncodedPairs,
         settings: TrainingSettings,
         recipe: Recipe,
-        processes: Processes,
         rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
-        self._model, self._pairs, self._recipe, self._processes = model, pairs, recipe, processes
+        self._model, self._pairs, self._recipe = model, pairs, recipe
         self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self._threads = settings.threads or torch.get_num_threads()
         self._members = 1
@@ -63,8 +60,7 @@ class Updates:
             self._members = self._threads
         self._weights = FlatWeights(model, self._members, self._dtype)
         self.moments = self._weights.moments
-        given = self._weights.working, pairs, self._dtype, settings, processes.rank
-        self._gradient = ShareGradient(*given, rare)
+        self._gradient = ShareGradient(self._weights.working, pairs, self._dtype, settings, rare)
         steps = self._differentiate, self._add_up, self._step, self._score
         self._crew = Crew(self._members, steps)
         if self._members > 1:
@@ -76,7 +72,7 @@ class Updates:
         """Change the weights by one batch.
 
         Args:
-            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            rows: ``(B,)`` rows of the pairs.
             number: Index of the update, from 0.
             rate: The learning rate.
             scale: Factor for the gradient of the summed loss.
@@ -91,11 +87,6 @@ class Updates:
         loss = float(np.sum(self._crew.do(self._differentiate, rows, shares, number)[:shares]))
         # each member sums its part of the (N,) gradient over the shares, for the norm of the whole
         squares = float(np.sum(self._crew.do(self._add_up, shares)))
-        if self._processes.world > 1:
-            gradient = self._weights.gradient
-            self._processes.add_up(gradient)  # (N,), summed over all machines
-            # the norm of the sum, not of the parts
-            squares = float(torch.linalg.vector_norm(gradient)) ** 2
         self._crew.do(self._step, math.sqrt(squares), scale, rate, number - begun + 1)
         return loss
 
@@ -177,7 +168,6 @@ class ShareGradient:
         pairs: The pairs that batches are gathered from.
         dtype: Type of the matrix products; ``None`` for the parameters' own type.
         settings: Dropout, label smoothing and seed.
-        rank: Rank of this process under ``torchrun``.
         rare: As in `Updates`.
     """
 
@@ -187,31 +177,30 @@ class ShareGradient:
         pairs: EncodedPairs,
         dtype: torch.dtype | None,
         settings: TrainingSettings,
-        rank: int = 0,
         rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, model.device
-        self._settings, self._rank = settings, rank
+        self._settings = settings
         self._rare: tuple[Tensor, Tensor] | None = None
         if rare is not None:
             source, target = (torch.from_numpy(words).to(self._device) for words in rare)
             self._rare = source, target
         self._parameters = list(model.parameters())
-        self._regularisation: Regularisation | None = None
-        if settings.dropout or settings.label_smoothing or rare is not None:
-            rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
-            self._regularisation = Regularisation(*rates, torch.Generator(self._device))
+        drawn = torch.Generator(self._device)
+        rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
+        self._regularisation = Regularisation(*rates, drawn)
+        self._draws = bool(settings.dropout) or rare is not None
         self._recorded: RecordedGradients | None = None
         # feed-forward language models compute only positions without padding; their number varies
         if self._device.type == "cuda" and settings.learns_from != "text":
-            drawn = self._regularisation.generator if self._regularisation else None
-            self._recorded = RecordedGradients(self._differentiate, self._parameters, drawn)
+            generator = drawn if self._draws else None
+            self._recorded = RecordedGradients(self._differentiate, self._parameters, generator)
 
     def __call__(self, rows: Indices, update: int, share: int, gradient: Sequence[Tensor]) -> float:
         """Compute the gradient of a share of a batch.
 
         Args:
-            rows: ``(B,)`` rows of the pairs; may be empty if there are more processes than pairs.
+            rows: ``(B,)`` rows of the pairs.
             update: Index of the update, a part of the seed of dropout.
             share: Index of the share, a part of the seed of dropout.
             gradient: Tensors to write the gradient into, one for each parameter.
@@ -219,13 +208,10 @@ class ShareGradient:
         Returns:
             The summed loss in nats.
         """
-        if not len(rows):
-            for each in gradient:
-                each.zero_()
-            return 0.0
-        if self._regularisation is not None:
-            place = [self._settings.seed, update, self._rank, share]
-            # from the place alone, so that a resumed run draws the same dropout
+        if self._draws:
+            # from the place alone, so that a resumed run draws the same dropout; the draws of a
+            # place depend on all four numbers
+            place = [self._settings.seed, update, 0, share]
             seed = int(np.random.SeedSequence(place).generate_state(1, np.uint64)[0])
             self._regularisation.generator.manual_seed(seed)
         batch = make_batch(self._pairs, rows)  # source (B, S), target (B, T)
@@ -238,7 +224,7 @@ class ShareGradient:
 
     def _differentiate(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
         """Return the summed loss of a batch, and its gradient."""
-        if self._rare is not None and self._regularisation is not None:
+        if self._rare is not None:
             batch = with_unknown(batch, self._rare, self._regularisation.generator)
         loss = self._model.loss(batch, self._dtype, self._regularisation)
         # without a target word, the weights of the decoder's steps have no part in the loss
@@ -252,14 +238,6 @@ def _copy(sources: Sequence[Tensor], targets: Sequence[Tensor]) -> None:
 
 
 _MAX_RECORDINGS = 512  # each recording takes some of the driver's memory
-
-
-@dataclass(frozen=True)
-class _Recording:
-    """The recorded work for one shape of batch; copy a batch into ``batch`` before replaying it."""
-
-    batch: Batch
-    graph: torch.cuda.CUDAGraph
 
 
 class RecordedGradients:
@@ -283,7 +261,8 @@ class RecordedGradients:
         self._loss = torch.zeros((), dtype=torch.float64, device=parameters[0].device)
         self._gradients = [torch.empty_like(parameter) for parameter in parameters]
         self._pool = torch.cuda.graph_pool_handle()
-        self._seen: dict[tuple[torch.Size, torch.Size, bool], _Recording | None] = {}
+        # for each shape, the recorded work and the batch that it reads; None for a shape seen once
+        self._seen: dict[object, tuple[torch.cuda.CUDAGraph, Batch] | None] = {}
 
     def __call__(self, batch: Batch) -> tuple[Tensor, Sequence[Tensor]]:
         """Return the summed loss and its gradient; a later call may overwrite both.
@@ -300,12 +279,12 @@ class RecordedGradients:
                 self._seen.setdefault(shape, None)
                 return self._differentiate(batch)
             recording = self._seen[shape] = self._record(batch)
-        for kept, given in zip(recording.batch.tensors, batch.tensors, strict=True):
-            kept.copy_(given)
-        recording.graph.replay()
+        graph, kept = recording
+        _copy(batch.tensors, kept.tensors)
+        graph.replay()
         return self._loss, self._gradients
 
-    def _record(self, batch: Batch) -> _Recording:
+    def _record(self, batch: Batch) -> tuple[torch.cuda.CUDAGraph, Batch]:
         kept = batch.to(self._loss.device, copy=True)
         with torch.cuda.device(self._loss.device):
             graph = torch.cuda.CUDAGraph()
@@ -316,4 +295,4 @@ class RecordedGradients:
                 loss, gradient = self._differentiate(kept)
                 self._loss.copy_(loss)
                 _copy(gradient, self._gradients)
-        return _Recording(kept, graph)
+        return graph, kept

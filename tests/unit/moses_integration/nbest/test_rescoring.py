@@ -16,7 +16,7 @@ from moses_integration.nbest.rescoring import NBestModel, read_table_words, resc
 from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
 from phrasescore.errors import NBestError, SettingsError
 from phrasescore.model.folder import load_model
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import TokenSequences, from_lists

@@ -13,13 +13,8 @@ import torch
 
 from phrasescore.errors import ModelError
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.targets import (
-    BeamSettings,
-    TargetGenerator,
-    Targets,
-    TargetSettings,
-)
-from phrasescore.model.model_settings import RnnEncdecSettings
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, Targets, TargetSettings
+from phrasescore.model.kinds import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
 from tests.unit.phrasescore.generation.tiny_models import (

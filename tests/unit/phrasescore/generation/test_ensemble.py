@@ -10,7 +10,7 @@ import torch
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import Ensemble
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
-from phrasescore.model.model_settings import RnnEncdecSettings
+from phrasescore.model.kinds import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.words.token_sequences import from_lists
 from tests.unit.phrasescore.generation.tiny_models import (

@@ -7,14 +7,14 @@ import itertools
 import numpy as np
 import torch
 
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import (
+from phrasescore.model.kinds import (
     ContextName,
     EncoderDecoderSettings,
     Reading,
     RnnEncdecSettings,
     RnnSearchSettings,
     UnitName,
+    build,
 )
 from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.words.token_sequences import from_lists

@@ -21,37 +21,14 @@ def four_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("four_devices")
-@pytest.mark.parametrize("name", ["auto", "cuda"])
-def test_each_process_of_torchrun_has_a_device_of_its_own(
-    monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """LOCAL_RANK numbers the processes of a machine; without it there is one process."""
-    monkeypatch.delenv("LOCAL_RANK", raising=False)
-    assert choose_device(name) == torch.device("cuda")
-    for rank in range(4):
-        monkeypatch.setenv("LOCAL_RANK", str(rank))
-        assert choose_device(name) == torch.device("cuda", rank)
-        assert choose_device("cpu") == torch.device("cpu")
-    monkeypatch.setenv("LOCAL_RANK", "4")
-    with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
-        choose_device(name)
-
-
-@pytest.mark.usefixtures("four_devices")
-def test_a_device_by_its_number(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An existing device can be chosen by number; processes of torchrun may not share it."""
-    for name in ("LOCAL_RANK", "LOCAL_WORLD_SIZE"):
-        monkeypatch.delenv(name, raising=False)
+def test_a_device_by_its_number() -> None:
+    """An existing device can be chosen by number; torch chooses one without a number."""
+    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda")
+    assert choose_device("cpu") == torch.device("cpu")
     assert choose_device("cuda:0") == torch.device("cuda", 0)
     assert choose_device("cuda:3") == torch.device("cuda", 3)
     with pytest.raises(SettingsError, match=r"no device cuda:4: the last device is cuda:3"):
         choose_device("cuda:4")
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "1")
-    assert choose_device("cuda:3") == torch.device("cuda", 3)
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "2")
-    with pytest.raises(SettingsError, match=r"would share the device cuda:3"):
-        choose_device("cuda:3")
 
 
 def test_a_machine_without_cuda(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from phrasescore.errors import SettingsError
-from phrasescore.model.model_settings import FeedForwardLmSettings
+from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import Batch
 

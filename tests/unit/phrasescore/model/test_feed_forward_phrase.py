@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import FeedForwardPhraseSettings
+from phrasescore.model.kinds import FeedForwardPhraseSettings
 from phrasescore.model.networks.feed_forward_phrase import FeedForwardPhrase
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.shared_scorer import SharedScorer

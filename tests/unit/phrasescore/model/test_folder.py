@@ -14,8 +14,7 @@ import torch
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import load_model, load_outside, load_weights, save_model
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, build
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 SETTINGS = EncoderDecoderSettings(

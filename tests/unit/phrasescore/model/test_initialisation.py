@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import (
+from phrasescore.model.kinds import (
     EncoderDecoderSettings,
     RnnEncdecSettings,
     RnnSearchSettings,

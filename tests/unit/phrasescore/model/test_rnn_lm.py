@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from phrasescore.model.model_settings import RnnLmSettings
+from phrasescore.model.kinds import RnnLmSettings
 from phrasescore.model.networks.rnn_lm import RnnLm
 
 

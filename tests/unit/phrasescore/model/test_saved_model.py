@@ -9,8 +9,7 @@ import torch
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import load_model, refuse_foreign, save_model
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, build
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.killed import killed_at
 

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import (
+from phrasescore.model.kinds import (
     EncoderDecoderSettings,
     FeedForwardPhraseSettings,
     ModelSettings,
     RnnEncdecSettings,
     RnnLmSettings,
     RnnSearchSettings,
+    build,
 )
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from phrasescore.model.model_settings import UnitName
+from phrasescore.model.kinds import UnitName
 from phrasescore.model.units import UNITS, LstmUnit, TanhUnit
 
 

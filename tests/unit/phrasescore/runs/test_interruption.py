@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from phrasescore.errors import InterruptedWorkError
-from phrasescore.runs.interruption import StopRequest, interruptible
+from phrasescore.runs.interruption import interruptible, stop_requests
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
 
@@ -45,9 +45,8 @@ def test_what_nohup_ignores_stays_ignored() -> None:
 
 def test_a_request_to_stop_waits_for_a_good_place() -> None:
     """The first signal requests a stop at a safe point, the second interrupts at once."""
-    stop = StopRequest()
-    with pytest.raises(KeyboardInterrupt), stop.listening():
-        assert not stop.made
+    with pytest.raises(KeyboardInterrupt), stop_requests() as arrived:
+        assert not arrived
         os.kill(os.getpid(), signal.SIGTERM)
-        assert stop.made
+        assert arrived
         os.kill(os.getpid(), signal.SIGINT)

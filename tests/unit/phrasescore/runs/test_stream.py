@@ -23,7 +23,7 @@ class StoppedError(Exception):
 
 
 def write_until(path: Path, blocks: list[bytes], work: Entry = WORK) -> None:
-    with pytest.raises(StoppedError), JournaledOutputs([path], work) as output:
+    with pytest.raises(StoppedError), JournaledOutputs([path], work).opened() as output:
         for number, block in enumerate(blocks, 1):
             output.append([block], {"lines": number})
         raise StoppedError
@@ -33,14 +33,14 @@ def write_until(path: Path, blocks: list[bytes], work: Entry = WORK) -> None:
 def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
     """A continued output has the bytes of an uninterrupted output."""
     blocks = [b"one\n", b"two\n", b"three"]
-    with JournaledOutputs([tmp_path / f"w{name}"], WORK) as output:
+    with JournaledOutputs([tmp_path / f"w{name}"], WORK).opened() as output:
         for block in blocks:
             output.append([block], {})
         output.finish()
     path = tmp_path / name
     write_until(path, blocks[:2])
     assert not path.exists()
-    with JournaledOutputs([path], WORK) as output:
+    with JournaledOutputs([path], WORK).opened() as output:
         assert (output.blocks, output.counts, output.discarded) == (2, {"lines": 2}, "")
         output.append([blocks[2]], {})
         output.finish()
@@ -57,7 +57,7 @@ def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
     with (tmp_path / ".out.part").open("ab") as part:
         part.write(b"thr")
     (tmp_path / "..out.journal.01234567.part").write_bytes(b"{")
-    with JournaledOutputs([path], WORK) as output:
+    with JournaledOutputs([path], WORK).opened() as output:
         assert output.blocks == 2
         output.append([b"three\n"], {})
         output.finish()
@@ -69,7 +69,9 @@ def test_other_work_starts_anew(tmp_path: Path) -> None:
     """Work of a run with other settings is discarded, with a message."""
     path = tmp_path / "out"
     write_until(path, [b"one\n"])
-    with JournaledOutputs([path], dataclasses.replace(WORK, settings={"average": True})) as output:
+    with JournaledOutputs(
+        [path], dataclasses.replace(WORK, settings={"average": True})
+    ).opened() as output:
         assert (output.blocks, output.counts) == (0, None)
         assert output.discarded == (
             "the work was begun with other settings: average was false and is now true; models was "
@@ -98,7 +100,7 @@ def test_damaged_journal_starts_anew(journal: bytes, tmp_path: Path) -> None:
     """A journal that is unreadable, or longer than the part file, is ignored."""
     (tmp_path / ".out.journal").write_bytes(journal)
     (tmp_path / ".out.part").write_bytes(b"rest of something")
-    with JournaledOutputs([tmp_path / "out"], WORK) as output:
+    with JournaledOutputs([tmp_path / "out"], WORK).opened() as output:
         assert output.blocks == 0
         assert output.discarded == "the work has no usable journal; it is discarded"
         output.append([b"one\n"], {})
@@ -113,7 +115,7 @@ def test_nothing_stays_that_no_run_could_use(
     work: Entry | None, error: Exception, tmp_path: Path
 ) -> None:
     """If no run can continue (after a pipe or an input error), no work files are kept."""
-    with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], work) as output:
+    with pytest.raises(type(error)), JournaledOutputs([tmp_path / "out"], work).opened() as output:
         output.append([b"one\n"], {})
         raise error
     assert list(tmp_path.iterdir()) == []
@@ -121,9 +123,9 @@ def test_nothing_stays_that_no_run_could_use(
 
 def test_two_processes(tmp_path: Path) -> None:
     """A second process with the same output is refused."""
-    with JournaledOutputs([tmp_path / "out"], WORK) as output:
+    with JournaledOutputs([tmp_path / "out"], WORK).opened() as output:
         with pytest.raises(ResumeError, match="out: another process is at work here"):
-            JournaledOutputs([tmp_path / "out"], WORK).__enter__()
+            JournaledOutputs([tmp_path / "out"], WORK).opened().__enter__()
         output.append([b"one\n"], {})
         output.finish()
     assert (tmp_path / "out").read_bytes() == b"one\n"
@@ -132,7 +134,7 @@ def test_two_processes(tmp_path: Path) -> None:
 def test_unwritable_folder(tmp_path: Path) -> None:
     """An output in a folder that does not exist is refused at once."""
     with pytest.raises(SettingsError, match="cannot write there"):
-        JournaledOutputs([tmp_path / "absent" / "out"], WORK).__enter__()
+        JournaledOutputs([tmp_path / "absent" / "out"], WORK).opened().__enter__()
 
 
 @pytest.mark.parametrize("ending", ["part", "journal"])
@@ -149,13 +151,13 @@ def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
         place.symlink_to("victim" if kind == "link" else place.name)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SettingsError, match="cannot write there"):
-        JournaledOutputs([tmp_path / "out"], WORK).__enter__()
+        JournaledOutputs([tmp_path / "out"], WORK).opened().__enter__()
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "victim").read_bytes() == b"mine"
 
 
 def stopped_after(paths: list[Path], blocks: int) -> None:
-    with pytest.raises(StoppedError), JournaledOutputs(paths, WORK) as sinks:
+    with pytest.raises(StoppedError), JournaledOutputs(paths, WORK).opened() as sinks:
         for number, texts in enumerate(BLOCKS[:blocks], 1):
             sinks.append(texts, {"lines": number})
         raise StoppedError
@@ -167,7 +169,7 @@ def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
     stopped_after(paths, 2)
     with (tmp_path / ".a.part").open("ab") as ahead:
         ahead.write(b"a3")
-    with JournaledOutputs(paths, WORK) as sinks:
+    with JournaledOutputs(paths, WORK).opened() as sinks:
         assert (sinks.blocks, sinks.counts, sinks.discarded) == (2, {"lines": 2}, "")
         sinks.append(BLOCKS[2], {"lines": 3})
         sinks.finish()
@@ -181,7 +183,7 @@ def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> Non
     paths = [tmp_path / "a", tmp_path / "b"]
     stopped_after(paths, 2)
     (tmp_path / f".b.{lost}").unlink()
-    with JournaledOutputs(paths, WORK) as sinks:
+    with JournaledOutputs(paths, WORK).opened() as sinks:
         assert (sinks.blocks, sinks.counts) == (0, None)
         assert "no usable journal" in sinks.discarded
         for texts in BLOCKS:
@@ -194,11 +196,14 @@ def test_nothing_is_kept_beside_a_stream(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """With a stream among the outputs, nothing is kept, because a stream cannot be rewound."""
-    with pytest.raises(StoppedError), JournaledOutputs([tmp_path / "a", "-"], WORK) as sinks:
+    with (
+        pytest.raises(StoppedError),
+        JournaledOutputs([tmp_path / "a", "-"], WORK).opened() as sinks,
+    ):
         sinks.append(BLOCKS[0], {})
         raise StoppedError
     assert not list(tmp_path.iterdir())
-    with JournaledOutputs([tmp_path / "a", "-"], WORK) as sinks:
+    with JournaledOutputs([tmp_path / "a", "-"], WORK).opened() as sinks:
         assert sinks.blocks == 0
         sinks.append(BLOCKS[0], {})
         sinks.finish()
@@ -211,7 +216,7 @@ def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
     output = tmp_path / "out"
     write_until(output, [b"x\n"])
     (tmp_path / ".out.part").rename(output)
-    with JournaledOutputs([output], WORK) as again:
+    with JournaledOutputs([output], WORK).opened() as again:
         assert again.blocks == 0
         assert output.read_bytes() == b"x\n"
         again.append([b"y\n"], {"lines": 1})

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.errors import InputError, SettingsError, StorageError
+from phrasescore.errors import InputError, SettingsError, StorageError, out_of_memory, refusal
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.stream import JournaledOutputs
-from phrasescore.runs.system_errors import out_of_memory, refusal
 from phrasescore.table.input_files import open_input
 
 
@@ -46,7 +45,7 @@ def test_writing_says_what_is_wrong_with_the_path(
     Path("file").write_bytes(b"")
     with pytest.raises(SettingsError, match="cannot write there"):
         write_atomically(name, b"text")
-    with pytest.raises(SettingsError), JournaledOutputs([name], None):
+    with pytest.raises(SettingsError), JournaledOutputs([name], None).opened():
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

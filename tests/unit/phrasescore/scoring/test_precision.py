@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from phrasescore.model.folder import save_model
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.scoring.block_scoring import ComputeSettings, compare, load_models
 from phrasescore.table.block import TableBlock, checked_block

@@ -9,12 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.model import kernels
-from phrasescore.model.model_settings import (
-    ContextName,
-    EncoderDecoderSettings,
-    Formulation,
-    UnitName,
-)
+from phrasescore.model.kinds import ContextName, EncoderDecoderSettings, Formulation, UnitName
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.gated_steps import GatedSteps

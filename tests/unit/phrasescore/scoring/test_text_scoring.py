@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction
 from phrasescore.model.sequence_model import Batch
 from phrasescore.runs.stream import StreamReport
 from phrasescore.scoring.block_scoring import ScoringModel

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.model.model_settings import Direction
+from phrasescore.model.kinds import Direction
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ReadyModels,

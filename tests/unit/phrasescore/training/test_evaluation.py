@@ -9,8 +9,7 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.kinds import build
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, build
 from phrasescore.training.evaluation import HeldOutFigure, refuse_divergence
 
 SETTINGS = EncoderDecoderSettings(

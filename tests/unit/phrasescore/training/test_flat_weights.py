@@ -11,14 +11,13 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.encoding import encode_table
+from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights
-from phrasescore.training.optimization.processes import Processes
 from phrasescore.training.optimization.updates import ShareGradient, Updates
-from phrasescore.training.pairs import EncodedPairs, PairSettings
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
@@ -30,7 +29,9 @@ KIND = torch.bfloat16
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     folder = tmp_path_factory.mktemp("pairs")
-    return encode_table(write_phrase_table(folder / "table", 600), folder / "pairs", PairSettings())
+    return encode(
+        TrainingSettings(inputs=(write_phrase_table(folder / "table", 600),)), folder / "pairs"
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -103,7 +104,7 @@ def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
     def updates_of(model: EncoderDecoder) -> Updates:
         settings = TrainingSettings(threads=threads, precision="bf16")
         recipe = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
-        return Updates(model, pairs, settings, recipe, Processes(torch.device("cpu")))
+        return Updates(model, pairs, settings, recipe)
 
     batches = batches_of(pairs)[:8]
     first, second = model_of(pairs), model_of(pairs)

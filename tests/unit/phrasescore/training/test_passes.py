@@ -7,15 +7,18 @@ import pytest
 
 from phrasescore.training import batches
 from phrasescore.training.batches import Passes, uniform_plan
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import EncodedPairs, PairSettings, Remainder
+from phrasescore.training.encoding import encode
+from phrasescore.training.pairs import EncodedPairs, Remainder
+from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     folder = tmp_path_factory.mktemp("pairs")
-    return encode_table(write_phrase_table(folder / "table", 900), folder / "pairs", PairSettings())
+    return encode(
+        TrainingSettings(inputs=(write_phrase_table(folder / "table", 900),)), folder / "pairs"
+    )
 
 
 @pytest.fixture(params=[1 << 21, 64], ids=["one stretch", "many stretches"])

@@ -9,8 +9,9 @@ import pytest
 
 from phrasescore.errors import InputError, SettingsError
 from phrasescore.training import pairs as pairs_module
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs, split
+from phrasescore.training.encoding import encode
+from phrasescore.training.pairs import EncodedPairs, load_pairs, split
+from phrasescore.training.settings import TrainingSettings
 
 
 @pytest.fixture(scope="module")
@@ -20,7 +21,7 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     lines = [b"s%d ||| t%d ||| 1\n" % (i * 7 % 400, i) for i in range(1600)]
     lines += [b"s%d ||| u%d ||| 1\n" % (i % 20, i) for i in range(400)]
     (folder / "table").write_bytes(b"".join(lines))
-    return encode_table(folder / "table", folder / "work", PairSettings())
+    return encode(TrainingSettings(inputs=(folder / "table",)), folder / "work")
 
 
 def test_parts_are_disjoint_and_whole(pairs: EncodedPairs, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,7 +59,7 @@ def test_nothing_held_out(pairs: EncodedPairs) -> None:
 def test_exact_number_where_sources_are_single(tmp_path: Path) -> None:
     """With one pair per source, exactly the requested number is held out by source."""
     (tmp_path / "table").write_bytes(b"".join(b"s%d ||| t ||| 1\n" % i for i in range(50)))
-    pairs = encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
+    pairs = encode(TrainingSettings(inputs=(tmp_path / "table",)), tmp_path / "work")
     assert len(split(pairs, 10, 10, seed=3).held_out_sources) == 10
 
 
@@ -80,8 +81,8 @@ def test_nothing_left_to_learn_from(pairs: EncodedPairs, sources: int, single: i
 def test_a_damaged_folder_is_encoded_again(tmp_path: Path, name: str, content: bytes) -> None:
     """A damaged folder is an error for readers, but is encoded again by training."""
     (tmp_path / "table").write_bytes(b"a ||| b ||| 1\nc ||| d ||| 1\n")
-    encode_table(tmp_path / "table", tmp_path / "work", PairSettings())
+    encode(TrainingSettings(inputs=(tmp_path / "table",)), tmp_path / "work")
     (tmp_path / "work" / name).write_bytes(content)
     with pytest.raises(InputError, match="the encoded pairs are incomplete"):
         load_pairs(tmp_path / "work")
-    assert len(encode_table(tmp_path / "table", tmp_path / "work", PairSettings())) == 2
+    assert len(encode(TrainingSettings(inputs=(tmp_path / "table",)), tmp_path / "work")) == 2

@@ -9,21 +9,22 @@ import torch
 
 from phrasescore.model.sequence_model import UNKNOWN, Batch
 from phrasescore.training.batches import seen_once, with_unknown
-from phrasescore.training.encoding import encode_texts
-from phrasescore.training.pairs import PairSettings
+from phrasescore.training.encoding import encode
+from phrasescore.training.settings import TrainingSettings
 
 
 def test_which_words_stand_once(tmp_path: Path) -> None:
     """They are found in the training rows, unless the shortlist already leaves out enough words."""
     (tmp_path / "text").write_bytes(b"a b a\nb c\nd c\n")
     text = (tmp_path / "text",)
-    side = encode_texts(text, tmp_path / "pairs", PairSettings(), max_length=9).target
+    settings = TrainingSettings("rnn-lm", text, max_length=9)
+    side = encode(settings, tmp_path / "pairs").target
     found = seen_once(side, np.array([0, 1]))
     assert {side.vocabulary.words[i] for i in np.flatnonzero(found)} == {b"c"}
     (tmp_path / "text").write_bytes(b"a a b c d e\n")
     for words, once in ((5, b"bcde"), (4, b"bcd"), (3, b"")):
-        settings = PairSettings(target_words=words)
-        side = encode_texts(text, tmp_path / f"pairs{words}", settings, max_length=9).target
+        settings = TrainingSettings("rnn-lm", text, max_length=9, target_words=words)
+        side = encode(settings, tmp_path / f"pairs{words}").target
         found = seen_once(side, np.array([0]))
         assert b"".join(side.vocabulary.words[i] for i in np.flatnonzero(found)) == once
 

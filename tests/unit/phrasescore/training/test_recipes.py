@@ -7,17 +7,13 @@ import dataclasses
 import pytest
 import torch
 
-from phrasescore.model.model_settings import (
+from phrasescore.model.kinds import (
     EncoderDecoderSettings,
     FeedForwardPhraseSettings,
     RnnSearchSettings,
 )
 from phrasescore.training.optimization.flat_weights import adadelta
-from phrasescore.training.recipes import (
-    RECIPES,
-    bound_gradient,
-    recipe_of,
-)
+from phrasescore.training.recipes import RECIPES, bound_gradient, recipe_of
 from phrasescore.training.settings import TrainingSettings
 
 SIZES = EncoderDecoderSettings(source_vocabulary=9, target_vocabulary=9, hidden=300)

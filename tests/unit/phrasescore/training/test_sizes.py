@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.training.settings import TrainingSettings
-from phrasescore.training.sizes import hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
 
 
 def test_the_size_that_learns_most_in_a_time() -> None:

@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.pairs import EncodedPairs, PairSettings, load_pairs
+from phrasescore.training.encoding import encode
+from phrasescore.training.pairs import EncodedPairs, load_pairs
+from phrasescore.training.settings import TrainingSettings
 
 
 def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:
@@ -24,9 +25,10 @@ def pairs_as_text(pairs: EncodedPairs) -> list[tuple[bytes, bytes]]:
     return list(zip(*sides, strict=True))
 
 
-def encoded(tmp_path: Path, text: bytes, settings: PairSettings | None = None) -> EncodedPairs:
+def encoded(tmp_path: Path, text: bytes, **options: int) -> EncodedPairs:
     (tmp_path / "table").write_bytes(text)
-    return encode_table(tmp_path / "table", tmp_path / "work", settings or PairSettings())
+    settings = TrainingSettings(inputs=(tmp_path / "table",), **options)  # type: ignore[arg-type]
+    return encode(settings, tmp_path / "work")
 
 
 words = st.sampled_from([b"a", b"b", b"a b", b"b  a", b" a  b "])
@@ -50,7 +52,7 @@ def test_distinct_pairs_of_an_unsorted_table(
 def test_distinct_before_unknown_words(tmp_path: Path) -> None:
     """Pairs that differ only in words outside the shortlists are distinct."""
     text = b"a x ||| t ||| 1\na y ||| t ||| 1\na ||| t ||| 1\n"
-    pairs = encoded(tmp_path, text, PairSettings(source_words=1))
+    pairs = encoded(tmp_path, text, source_words=1)
     assert pairs_as_text(pairs) == [(b"a <unk>", b"t"), (b"a <unk>", b"t"), (b"a", b"t")]
     assert len(set(pairs.source.digests.tolist())) == 3
 
@@ -60,7 +62,7 @@ def test_counts_are_over_distinct_phrases(tmp_path: Path) -> None:
     # source phrases: "a", "b c", "b d": b twice, a once although it occurs in four lines
     lines = [b"a ||| 1", b"a ||| 2", b"a ||| 3", b"a ||| 3", b"b c ||| 1", b"b d ||| 1"]
     text = b"".join(line + b" ||| 1\n" for line in lines)
-    pairs = encoded(tmp_path, text, PairSettings(source_words=2))
+    pairs = encoded(tmp_path, text, source_words=2)
     assert pairs.source.vocabulary.words[2:] == (b"b", b"a")
     # the phrases have 5 tokens, 3 of them known
     assert pairs.source.coverage.tokens == pytest.approx(3 / 5)
@@ -72,7 +74,7 @@ def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
     """Words outside a shortlist keep their counts over distinct phrases."""
     lines = [b"a ||| t", b"a ||| u", b"b b c ||| t", b"d c b ||| t"]
     text = b"".join(line + b" ||| 1\n" for line in lines)
-    pairs = encoded(tmp_path, text, PairSettings(source_words=1, target_words=2))
+    pairs = encoded(tmp_path, text, source_words=1, target_words=2)
     assert pairs.source.vocabulary.words[2:] == (b"b",)
     outside = pairs.source.outside
     assert (outside.words, outside.counts) == ((b"c", b"a", b"d"), (2, 1, 1))
@@ -83,7 +85,7 @@ def test_words_outside_are_counted_alike(tmp_path: Path) -> None:
 def test_factors_and_gaps(tmp_path: Path) -> None:
     """Factored tokens and rules are encoded as they are scored."""
     text = b"le|D [X][X] [X] ||| the|D [X][X] [X] ||| 1\n"
-    pairs = encoded(tmp_path, text, PairSettings(factor=0))
+    pairs = encoded(tmp_path, text, factor=0)
     assert pairs_as_text(pairs) == [(b"le [X]", b"the [X]")]
 
 
@@ -120,7 +122,7 @@ def test_empty_targets(tmp_path: Path) -> None:
 
 def test_real_table(multi30k: Path, tmp_path: Path) -> None:
     """Numbers of sources, words and tokens of the real table equal those of other tools."""
-    pairs = encode_table(multi30k / "phrase-table.gz", tmp_path, PairSettings())
+    pairs = encode(TrainingSettings(inputs=(multi30k / "phrase-table.gz",)), tmp_path)
     assert len(pairs) == 839_237
     assert pairs.summary == "839,237 lines, 839,237 distinct pairs"
     assert len(np.unique(pairs.source.digests)) == 630_088

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 from pathlib import Path
 
@@ -9,8 +10,9 @@ import numpy as np
 import pytest
 
 from phrasescore.errors import CorpusError
-from phrasescore.training.encoding import encode_texts
-from phrasescore.training.pairs import EncodedPairs, PairSettings, split
+from phrasescore.training.encoding import encode
+from phrasescore.training.pairs import EncodedPairs, split
+from phrasescore.training.settings import TrainingSettings
 
 SOURCE = b"the house\n\nthe house\na b c d\nthe cat\nx\n"
 TARGET = b"la maison\nrien\nla maison\na b\nle chat\n \n"
@@ -38,7 +40,7 @@ def as_text(pairs: EncodedPairs, rows: np.ndarray | None = None) -> list[tuple[b
 def test_empty_and_long_sentences_are_left_out_and_counted(tmp_path: Path) -> None:
     """Repeated pairs are kept; a line with only a blank is empty."""
     paths = write(tmp_path, "train", SOURCE, TARGET)
-    pairs = encode_texts(paths, tmp_path / "work", PairSettings(), max_length=3)
+    pairs = encode(TrainingSettings("search", paths, max_length=3), tmp_path / "work")
     kept = [(b"the house", b"la maison"), (b"the house", b"la maison"), (b"the cat", b"le chat")]
     assert as_text(pairs) == kept
     assert pairs.source.digests[0] == pairs.source.digests[1] != pairs.source.digests[2]
@@ -53,11 +55,11 @@ def test_several_texts_are_one(tmp_path: Path) -> None:
     """A language model learns from all texts, and words of a held-out text stay unknown."""
     first, more = write(tmp_path, "train", b"a b\nb c\n", b"d a\n\ne\n")
     held_out = (write(tmp_path, "dev", b"a x\n", b"")[0],)
-    given = {"max_length": 3, "more": (more,), "held_out": held_out}
-    pairs = encode_texts((first,), tmp_path / "work", PairSettings(), **given)  # type: ignore[arg-type]
+    settings = TrainingSettings("rnn-lm", (first, more), max_length=3, held_out_text=held_out)
+    pairs = encode(settings, tmp_path / "work")
     (tmp_path / "whole").write_bytes(b"a b\nb c\nd a\n\ne\n")
-    del given["more"]
-    whole = encode_texts((tmp_path / "whole",), tmp_path / "w", PairSettings(), **given)  # type: ignore[arg-type]
+    settings = dataclasses.replace(settings, inputs=(tmp_path / "whole",))
+    whole = encode(settings, tmp_path / "w")
     for one, other in zip(
         (pairs.target.tokens, pairs.target.offsets),
         (whole.target.tokens, whole.target.offsets),
@@ -72,8 +74,8 @@ def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Pat
     """A held-out text adds no words; its sentences may be long; the seed does not matter."""
     paths = write(tmp_path, "train", SOURCE, TARGET)
     held_out = write(tmp_path, "dev", b"the dog\n\nthe cat and more\n", b"le chien\n\nle chat\n")
-    given = paths, tmp_path / "work", PairSettings()
-    pairs = encode_texts(*given, max_length=3, held_out=held_out)
+    settings = TrainingSettings("search", paths, max_length=3, held_out_text=held_out)
+    pairs = encode(settings, tmp_path / "work")
     assert b"dog" not in (*pairs.source.vocabulary.words, *pairs.source.outside.words)
     parts = split(pairs, 5, 5, seed=4)
     assert as_text(pairs, parts.held_out_sources) == [
@@ -88,7 +90,7 @@ def test_texts_of_different_length(tmp_path: Path) -> None:
     """The error names the longer text and the line."""
     paths = write(tmp_path, "train", b"a\nb\nc\n", b"a\nb\n")
     with pytest.raises(CorpusError, match=r"train\.en:3: line 3 has no counterpart"):
-        encode_texts(paths, tmp_path / "work", PairSettings(), max_length=9)
+        encode(TrainingSettings("search", paths, max_length=9), tmp_path / "work")
     assert not (tmp_path / "work" / "pairs.json").exists()
 
 
@@ -101,5 +103,6 @@ def test_nothing_left(tmp_path: Path, where: str, why: str) -> None:
     bad = write(tmp_path, "bad", b"\n\n", b"x\ny\n")
     paths, held_out = (bad, good) if where == "train" else (good, bad)
     problem = rf"bad\.en: no pair is left of 2 lines: a side is empty{why}"
+    settings = TrainingSettings("search", paths, max_length=9, held_out_text=held_out)
     with pytest.raises(CorpusError, match=problem):
-        encode_texts(paths, tmp_path / "work", PairSettings(), max_length=9, held_out=held_out)
+        encode(settings, tmp_path / "work")

@@ -14,26 +14,26 @@ import pytest
 import torch
 
 from phrasescore.errors import StorageError
-from phrasescore.model.kinds import build, read_settings
-from phrasescore.model.model_settings import EncoderDecoderSettings
+from phrasescore.model.kinds import EncoderDecoderSettings, build, read_settings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
-from phrasescore.training.encoding import encode_table
-from phrasescore.training.optimization.processes import Crew, Processes
+from phrasescore.training.encoding import encode
+from phrasescore.training.optimization.processes import Crew
 from phrasescore.training.optimization.updates import ShareGradient, Updates
-from phrasescore.training.pairs import EncodedPairs, PairSettings
+from phrasescore.training.pairs import EncodedPairs
 from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
-CPU = torch.device("cpu")
 RECIPE = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
 
 
 @pytest.fixture(scope="module")
 def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     folder = tmp_path_factory.mktemp("pairs")
-    return encode_table(write_phrase_table(folder / "table", 600), folder / "pairs", PairSettings())
+    return encode(
+        TrainingSettings(inputs=(write_phrase_table(folder / "table", 600),)), folder / "pairs"
+    )
 
 
 def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, float]:
@@ -47,7 +47,7 @@ def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, flo
     model.initialise(torch.Generator().manual_seed(2), "scaled")
     settings = TrainingSettings(threads=threads, precision="fp32")
     before = torch.get_num_threads()
-    updates = Updates(model, pairs, settings, RECIPE, Processes(CPU))
+    updates = Updates(model, pairs, settings, RECIPE)
     rows = np.arange(len(pairs))
     loss = 0.0
     for number, batch in enumerate(
@@ -90,7 +90,7 @@ def test_empty_targets_have_a_gradient(tmp_path: Path, kind: str, unit: str | No
     """A batch without a target word teaches </s>; the decoder's steps have no part in it."""
     lines = [f"w{n} w{n // 2} ||| {'x y' if n % 2 else ''} ||| 0.5\n" for n in range(40)]
     (tmp_path / "table").write_text("".join(lines))
-    pairs = encode_table(tmp_path / "table", tmp_path / "pairs", PairSettings())
+    pairs = encode(TrainingSettings(inputs=(tmp_path / "table",)), tmp_path / "pairs")
     words = len(pairs.source.vocabulary), len(pairs.target.vocabulary)
     sizes = {"source_vocabulary": words[0], "target_vocabulary": words[1], "kind": kind}
     sizes |= {"hidden": 8, "embedding": 6, "rank": 4} | ({"unit": unit} if unit else {})
