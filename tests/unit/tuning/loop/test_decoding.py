@@ -16,8 +16,6 @@ from tuning.loop.decoding import prepare as prepare_lines
 from tuning.loop.outer_loop import tune
 from tuning.loop.tuning_settings import TuningSettings
 
-WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
-
 
 def settings_of(toy: ToySystem, **others: int) -> TuningSettings:
     """Return the settings of a tuning of the toy system."""
