@@ -126,11 +126,6 @@ def test_a_score_in_place_of_a_model(
         (["empty", "--model", "model"], 3, "the file is empty"),
         (["table.gz", "--model", "lm"], 4, "is a language model, which reads no source"),
         (["table.gz"], 2, "exactly one of"),
-        (
-            ["table.gz", "--model", "model", "--model-column", "4"],
-            2,
-            "exactly one of",
-        ),
         (["table.gz", "--model-column", "9"], 2, "there is no score 9 to compare"),
         (["table.gz", "--model", "model", "--column", "7"], 2, "there is no score 7 to compare"),
         (["model", "--model", "model"], 3, "folder"),
