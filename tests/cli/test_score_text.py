@@ -5,9 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -21,8 +18,9 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.text_scoring import ModelCounts, TextCounts
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
+from tests.support.fresh_process import run_fresh
 from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
@@ -191,13 +189,7 @@ def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) 
     """If standard output is full, no file reports success."""
     words = ["score-text", "--model", data / "model", data / "pairs.tsv.gz", "--perplexity"]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "phrasescore", *words, "--json-file", tmp_path / "record.json"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            cwd=PROJECT,
-            check=False,
-        )
+        done = run_fresh(tmp_path, *words, "--json-file", "record.json", stdout=full)
     assert done.returncode == 8
     assert b"No space left on device" in done.stderr
     assert not (tmp_path / "record.json").exists()
@@ -267,14 +259,8 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_bytes(b"e1\tf1\n")
     with text.open("ab") as output:
-        done = subprocess.run(
-            [sys.executable, "-m", "phrasescore", "score-text", "--model", data / "model", text],
-            stdout=output,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            check=False,
-        )
+        command = ("score-text", "--model", data / "model", text)
+        done = run_fresh(tmp_path, *command, stdout=output)
     assert done.returncode == 2
     assert b"the lines would replace an input" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
@@ -416,13 +402,8 @@ def test_a_share_killed_after_the_last_block(
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
     whole = phrasescore(*command, "-o", "whole")
     assert whole.returncode == 0, whole.stderr
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT, place, *command, "-o", "out"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
+    program = ("-c", _KILLED_AT, place)
+    killed = run_fresh(tmp_path, *command, "-o", "out", program=program)
     assert killed.returncode == -9, killed.stderr
     again = phrasescore(*command, "-o", "out")
     assert again.returncode == 0, again.stderr
