@@ -75,9 +75,6 @@ def test_a_picture_for_each_pair(
         (["--sentences", "1", "--target", "shorter"], "shorter ends before it"),
         (["--sentences", "1", "--model", "encdec"], "encdec aligns no words, but a picture needs"),
         (["--sentences", "1", "--model", "phrases"], "kind phrase does not translate sentences"),
-        (["--sentences", "1", "-o", "source"], "would replace an input: --source"),
-        (["--sentences", "1", "-o", ".", "--source", "1.png"], "would replace an input: --source"),
-        (["--sentences", "1", "--source", "-", "--target", "-"], "would both read standard input"),
     ],
 )
 def test_wrong_calls(

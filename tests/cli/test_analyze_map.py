@@ -90,8 +90,6 @@ def test_a_map_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) ->
         (["table.gz", "-o", "m.html", "--min-words", "9"], "Lower --min-words", 3),
         (["table.gz", "-o", "m.html", "--side", "source"], "Add --words", 2),
         (["table.gz", "-o", "m.html", "--model", "search"], "Add --words for its word", 4),
-        (["table.gz", "-o", "m.html", "--phrases", "3"], "is not in the range", 2),
-        (["table.gz", "-o", "table.gz"], "would replace an input: PHRASE-TABLE", 2),
     ],
 )
 def test_wrong_calls(

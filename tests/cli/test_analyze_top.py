@@ -21,8 +21,10 @@ LINES = [
     b"a b c d ||| A B ||| 1 1 0.4 1 ||| 0-0 ||| 1 3 1",
     b"a a a d ||| A B ||| 1 1 1 1 ||| 0-0 ||| 1 1 1",
     b"b b b b b ||| B ||| 1 1 1 1 ||| 0-0 ||| 1 5 5",
+    b"d c \xfe a ||| D A ||| 1 1 0.25 1 ||| 0-0 ||| 1 12 3",
     b"d c \xfe a ||| D C ||| 1 1 0.5 1 ||| 0-0 ||| 1 12 6",
-    b"d c \xfe a ||| D D ||| 1 1 0.5 1 ||| 0-0 ||| 1 12 6",
+    b"d c \xfe a ||| D D D ||| 1 1 0 1 ||| 0-0 ||| 1 12 0",
+    b"d c \xfe a ||| D ||| 1 1 0.25 1 ||| 0-0 ||| 1 12 3",
 ]
 
 
@@ -67,18 +69,21 @@ def test_the_lists_are_those_of_score_and_generate(
         {"target": "D C", "p": 0.5},
         {"target": "A B C D", "p": 0.6},
     ]
-    # the targets that the model prefers; bytes that are not Unicode are escaped in JSON
+    # equal candidates stand in the order of the table
+    second = [target["target"] for target in found[1]["by_table"]]
+    assert (found[1]["candidates"], second) == (4, ["D C", "D A", "D"])
+    # the model prefers the best of the table; bytes that are not Unicode are escaped in JSON
     sources = [each["source"].encode().replace(b"\\xfe", b"\xfe") for each in found]
-    ranked = [(s, t) for s, each in zip(sources, found, strict=True) for t in each["by_model"]]
-    lines = [
-        b"%s\t%s\n" % (source, each["target"].encode().replace(b"\\xff", b"\xff"))
-        for source, each in ranked
-    ]
-    (tmp_path / "pairs").write_bytes(b"".join(lines))
-    scored = phrasescore("score-text", *model, "pairs").stdout.split(b"\n")[:-1]
-    assert [float(line.split(b"\t")[2]) for line in scored] == pytest.approx(
-        [each["ln_p"] for _, each in ranked], abs=1e-3
-    )
+    for source, each in zip(sources, found, strict=True):
+        targets = [line.split(b" ||| ")[1] for line in sorted(LINES) if line.startswith(source)]
+        (tmp_path / "pairs").write_bytes(b"".join(b"%s\t%s\n" % (source, t) for t in targets))
+        scored = phrasescore("score-text", *model, "pairs").stdout.split(b"\n")[:-1]
+        ln_p = dict(zip(targets, (float(line.split(b"\t")[2]) for line in scored), strict=True))
+        best = sorted(targets, key=ln_p.__getitem__, reverse=True)[:3]
+        preferred = [target["target"].encode() for target in each["by_model"]]
+        assert preferred == [target.replace(b"\xff", b"\\xff") for target in best]
+        values = [target["ln_p"] for target in each["by_model"]]
+        assert values == pytest.approx([ln_p[target] for target in best], abs=1e-3)
     # the targets that the model generates
     (tmp_path / "phrases").write_bytes(b"".join(source + b"\n" for source in sources))
     drawn = phrasescore(
@@ -100,20 +105,17 @@ def test_the_lists_are_those_of_score_and_generate(
     ("arguments", "status", "problem"),
     [
         (["empty", "--model", "model"], 3, "the file is empty"),
-        (["none", "--model", "model"], 3, "no such file"),
         (["table.gz", "--model", "lm"], 4, "is a language model, which reads no source"),
         (["table.gz", "--model", "search"], 4, "has learnt from sentences"),
         (["table.gz", "--model", "backwards"], 4, "writes source phrases"),
         (["table.gz", "--model", "model", "--column", "5"], 2, "there is no score 5 to compare"),
-        (["table.gz", "--model", "model", "--json"], 2, "would both go to standard output"),
-        (["table.gz", "--model", "model", "-o", "table.gz"], 2, "would replace an input"),
     ],
 )
 def test_wrong_input_is_one_sentence(
     data: Path, phrasescore: Phrasescore, arguments: list[str], status: int, problem: str
 ) -> None:
     """Wrong input prints one sentence with the problem and a remedy, and the right exit status."""
-    names = {"empty", "none", "table.gz", "model", "lm", "search", "backwards"}
+    names = {"empty", "table.gz", "model", "lm", "search", "backwards"}
     given = [data / each if each in names else each for each in arguments]
     done = phrasescore("analyze", "top", *given)
     assert done.returncode == status, done.stderr

@@ -88,7 +88,6 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ("command", "message", "status"),
     [
         ("vectors --model model -o v.npz", "exactly one of PHRASES and --words", 2),
-        ("vectors --model model phrases --words -o v.npz", "exactly one of", 2),
         ("vectors --model model phrases --side target -o v.npz", "Add --words", 2),
         ("vectors --model search phrases -o v.npz", "kind search makes no summary", 4),
         ("vectors --model feed-forward-lm --words --side source -o v.npz", "target side only", 4),

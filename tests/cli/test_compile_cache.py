@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import run_fresh
 from tests.support.random_system import write_random_system
 
 _MOUNT = "mount --bind {0} {0} && mount -o remount,bind,ro {0} || exit 99; "
@@ -57,19 +58,6 @@ def test_a_read_only_program_and_home(tmp_path: Path, temporary_is_writable: boo
         assert not list(tmp_path.rglob("phrasescore-compiled-*"))
 
 
-def _run(folder: Path, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run a command in a process that has not imported numba yet."""
-    return subprocess.run(
-        [sys.executable, "-m", "phrasescore", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT), **environment},
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=100,
-    )
-
-
 def _plant(folder: Path, form: str) -> Path:
     """Write numba's settings file into a folder, and texts to evaluate."""
     settings = folder / ".numba_config.yaml"
@@ -91,16 +79,16 @@ def _plant(folder: Path, form: str) -> Path:
 def test_settings_of_numba_in_the_current_folder(tmp_path: Path, form: str) -> None:
     """They are refused, because they could name another user's cache, which numba unpickles."""
     settings = _plant(tmp_path, form)
-    done = _run(tmp_path, "evaluate", "text", "--reference", "text")
+    done = run_fresh(tmp_path, "evaluate", "text", "--reference", "text")
     assert done.returncode == 2, done.stderr
-    assert "the current folder holds .numba_config.yaml" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert b"the current folder holds .numba_config.yaml" in done.stderr
+    assert done.stderr.count(b"\n") == 1
     assert sorted(tmp_path.iterdir()) == [settings, tmp_path / "text"]
 
 
 def test_help_does_not_mind_settings_of_numba(tmp_path: Path) -> None:
     _plant(tmp_path, "{")
-    done = _run(tmp_path, "evaluate", "--help")
+    done = run_fresh(tmp_path, "evaluate", "--help")
     assert done.returncode == 0, done.stderr
 
 
@@ -127,13 +115,8 @@ def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> 
         and ("numba" in path.read_text() or "phrasescore.compiled" in path.read_text())
     ]
     assert len(paths) > 20
-    done = subprocess.run(
-        [sys.executable, "-c", _IMPORTS, *(".".join(path.parts) for path in paths)],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
+    names = [".".join(path.parts) for path in paths]
+    done = run_fresh(tmp_path, *names, program=("-c", _IMPORTS))
     assert done.returncode == 0, done.stderr.decode()
 
 
@@ -158,10 +141,12 @@ def others_folder(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 def test_compiled_functions_where_others_can_write(tmp_path: Path, others_folder: Path) -> None:
     (tmp_path / "text").write_text("a b c d\n")
     place = str(others_folder)
-    done = _run(tmp_path, "evaluate", "text", "--reference", "text", NUMBA_CACHE_DIR=place)
+    done = run_fresh(
+        tmp_path, "evaluate", "text", "--reference", "text", environment={"NUMBA_CACHE_DIR": place}
+    )
     assert done.returncode == 2, done.stderr
-    assert "NUMBA_CACHE_DIR needs a folder that you alone can write" in done.stderr
-    assert done.stderr.count("\n") == 1
+    assert b"NUMBA_CACHE_DIR needs a folder that you alone can write" in done.stderr
+    assert done.stderr.count(b"\n") == 1
     assert not list(others_folder.iterdir())
 
 

@@ -154,7 +154,6 @@ def test_scores_by_length_of_known_words(
         (["--baseline", "a=base.s1", "--baseline", "b=base.s2"], 2, "two baselines: a and b"),
         (["--baseline", "system=base.s1"], 2, "two systems have the name system"),
         (["--baseline", "=base.s1"], 2, "'=base.s1' is not NAME=FILE"),
-        (["--baseline", "there.is.none"], 3, "there.is.none: no such file"),
         (["--baseline", "short"], 3, "short: 1 line, where ref.fr has 40"),
     ],
 )

@@ -65,10 +65,8 @@ def test_tables_are_cut_down_to_all_texts(
 @pytest.mark.parametrize(
     ("arguments", "status", "sentence"),
     [
-        (["-o", "dev"], 2, "--output would replace an input: --input"),
         (["-o", "new", "--set", "stack"], 2, "is not SECTION=VALUE"),
         (["-o", "new", "--set", "stak=5"], 2, "did you mean stack?"),
-        (["-o", "new", "--input", "nothing"], 3, "nothing: no such file"),
     ],
 )
 def test_wrong_calls(

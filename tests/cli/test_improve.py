@@ -90,7 +90,6 @@ def test_killed_and_continued(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (["--reference", "absent"], "absent: no such file"),
         (["--source", "toy/dev.trg", "--reference", "toy/dev.src"], "Swap --source and"),
         (["--parallel", "toy/dev.src", "train/dev.trg"], "300 lines, but"),
         (["-o", "toy"], "has no record of improve"),

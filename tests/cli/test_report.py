@@ -59,7 +59,6 @@ def test_a_page_among_the_results_and_again(
     [
         (("empty", "-o", "page.html"), 3, "empty: the folder is empty. Name a folder"),
         (("other", "-o", "page.html"), 3, "other: the folder has no results of phrasescore"),
-        (("none", "-o", "page.html"), 3, "none: no such"),
         (("results", "-o", "results/comparison.json"), 2, "End the name in .html"),
         (("results/comparison.json", "-o", "page.html"), 3, "a file, where a folder was expected"),
     ],

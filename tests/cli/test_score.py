@@ -5,9 +5,11 @@ from __future__ import annotations
 import gzip
 import json
 import math
+import re
 import signal
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
@@ -16,11 +18,14 @@ from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import OutsideWords
 from tests.conftest import Phrasescore, StartPhrasescore, said
-from tests.support.killed import blocks_done, kill_when
+from tests.support.killed import blocks_done, kill_when, killed_after_a_block
 from tests.support.random_models import save_random_model
 
-# English words that the models do not know, and those of them with counts from training
-OUTSIDE = {b"dog": 3, b"1": 1}
+# words that the models do not know, with counts from training
+OUTSIDE = {
+    "source-target": {b"dog": 3, b"1": 1},
+    "target-source": {b"chat": 3, b"2": 1},
+}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
@@ -45,9 +50,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with gzip.open(folder / "table.gz", "wb") as stream:
         stream.write(table_text(10))
     french, english = [b"la", b"maison", b"chien", b"0", b"1"], [b"the", b"house", b"cat", b"0"]
-    outside = OutsideWords(tuple(OUTSIDE), tuple(OUTSIDE.values()))
-    save_random_model(folder / "source-target", french, english, outside=outside)
-    save_random_model(folder / "target-source", french, english, "target-source")
+    for direction, counts in OUTSIDE.items():
+        outside = OutsideWords(tuple(counts), tuple(counts.values()))
+        save_random_model(folder / direction, french, english, direction, outside=outside)
     return folder
 
 
@@ -67,6 +72,13 @@ def exact_ln_p(folder: Path, entry: Entry) -> float:
     target = torch.tensor([loaded.target_vocabulary.encode(sides[1])], dtype=torch.int64)
     with torch.no_grad():
         return float(model.score(Batch(source, target, None)).sum())
+
+
+def unknown_on_the_source_side(folder: Path) -> tuple[int, int]:
+    """Return how many tokens of the sources the model does not know, of how many."""
+    entries = [entry for entry, _ in split_scores(table_text(10))]
+    tokens = [token for entry in entries for token in phrase_tokens(entry.source)]
+    return load_model(folder).source_vocabulary.encode(tokens).count(1), len(tokens)
 
 
 def unknown_words(folder: Path, entry: Entry) -> int:
@@ -104,17 +116,48 @@ def test_two_models_and_the_unknown_column(
     assert b"120 pairs, " in process.stderr
     report = json.loads((tmp_path / "report.json").read_bytes())
     assert report["pairs"] == 120
-    assert [Path(model["name"]).name for model in report["models"]] == [
-        "source-target",
-        "target-source",
-    ]
+    assert [Path(model["name"]).name for model in report["models"]] == list(OUTSIDE)
+    columns = np.log([scores[2:4] for _, scores in split_scores(text)])
+    means = [model["mean_ln_p"] for model in report["models"]]
+    assert means == pytest.approx(list(columns.mean(axis=0)), abs=1e-5)
+    unknown, tokens = unknown_on_the_source_side(data / "source-target")
+    assert report["source_unknown_rate"] == pytest.approx(unknown / tokens)
     assert report["provenance"]["settings"]["settings"]["unknown_column"] is True
 
 
-def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
-    """--unknown share divides p(<unk>) among unknown words by their counts."""
-    known = load_model(data / "source-target").target_vocabulary
-    command = ["score", "--model", data / "source-target", data / "table.gz", "-o", "-"]
+def test_average_and_replaced_columns(data: Path, phrasescore: Phrasescore) -> None:
+    """--average writes the geometric mean of the models; --replace-column overwrites a score."""
+    models = [option for name in OUTSIDE for option in ("--model", data / name)]
+    found = []
+    for options in ([], ["--average"], ["--average", "--replace-column", "1"]):
+        done = phrasescore("score", *models, data / "table.gz", "-o", "-", *options)
+        assert done.returncode == 0, done.stderr
+        found.append(np.array([scores for _, scores in split_scores(done.stdout)]))
+    apart, average, replaced = found
+    assert average[:, 2] == pytest.approx(np.sqrt(apart[:, 2] * apart[:, 3]), rel=1e-6)
+    assert np.array_equal(average[:, :2], apart[:, :2])
+    assert np.array_equal(replaced, average[:, [2, 1]])
+
+
+def test_moses_floor(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A probability below Moses's floor is written at the floor, and counted."""
+    (tmp_path / "long").write_bytes(
+        b"la ||| the ||| 1\n" + b"la |||%b ||| 1\n" % (b" the" * 300) * 2
+    )
+    command = ("score", "--model", data / "source-target", "long", "-o", "out")
+    done = phrasescore(*command, "--json-file", "report.json")
+    assert done.returncode == 0, done.stderr
+    assert parse_entry((tmp_path / "out").read_bytes().split(b"\n")[1]).scores == b"1 3.71e-44"
+    assert b"source-target: 2 pairs at Moses's floor of -100" in done.stderr
+    (column,) = json.loads((tmp_path / "report.json").read_bytes())["columns"]
+    assert column["floor_hits"] == 2
+
+
+@pytest.mark.parametrize("direction", OUTSIDE)
+def test_unknown_words_share(direction: str, data: Path, phrasescore: Phrasescore) -> None:
+    """--unknown share divides p(<unk>) among unknown predicted words by their counts."""
+    known, counts = load_model(data / direction).target_vocabulary, OUTSIDE[direction]
+    command = ["score", "--model", data / direction, data / "table.gz", "-o", "-"]
     texts = {}
     for unknown in ("whole", "share"):
         done = phrasescore(*command, "--unknown", unknown)
@@ -123,14 +166,53 @@ def test_unknown_words_share(data: Path, phrasescore: Phrasescore) -> None:
         texts[unknown] = split_scores(done.stdout)
     shares = set()
     for (entry, whole), (_, shared) in zip(texts["whole"], texts["share"], strict=True):
-        words = phrase_tokens(entry.target)
+        predicted = entry.target if direction == "source-target" else entry.source
+        words = phrase_tokens(predicted)
         outside = [word for word in words if known.encode([word]) == [1]]
         # 3 + 1 occurrences of two words, and one share for all unseen words
-        share = math.prod((OUTSIDE.get(word, 0) + 1) / 7 for word in outside)
+        share = math.prod((counts.get(word, 0) + 1) / 7 for word in outside)
         assert shared[-1] == pytest.approx(whole[-1] * share, rel=1e-7)
         assert shared[:-1] == whole[:-1]
         shares.add(round(share * 49))
     assert len(shares) > 3
+
+
+def test_another_run_begins_anew(
+    data: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, tmp_path: Path
+) -> None:
+    """With other models or settings, a killed run is not continued."""
+    (tmp_path / "table").write_bytes(table_text(3000))
+    forward, backward = (["--model", str(data / name)] for name in OUTSIDE)
+    for name, options in (
+        ("models", backward),
+        ("settings.unknown_column", [*forward, "--unknown-column"]),
+        ("settings.unknown", [*forward, "--unknown", "share"]),
+        ("numerics.batch_size", [*forward, "--batch-size", "7000"]),
+    ):
+        (tmp_path / "out").unlink(missing_ok=True)
+        command = ["score", *forward, "table", "-o", "out"]
+        killed_after_a_block(start_phrasescore, tmp_path, "out", *command)
+        done = phrasescore("score", *options, "table", "-o", "out")
+        assert done.returncode == 0, done.stderr
+        said = f"begun with other settings: {name} .*; it is discarded"
+        assert re.search(said.encode(), done.stderr)
+        assert b"continuing" not in done.stderr
+
+
+@pytest.mark.slow
+def test_flat_memory(
+    multi30k: Path, data: Path, start_phrasescore: StartPhrasescore, tmp_path: Path
+) -> None:
+    """A table repeated ten times needs at most 30 MB more memory, 5 % of a whole process."""
+    table = (multi30k / "phrase-table.gz").read_bytes()
+    peaks = []
+    for times in (1, 10):
+        (tmp_path / "table.gz").write_bytes(table * times)
+        command = ["score", "--model", str(data / "source-target"), "--accept-unknown"]
+        ended = start_phrasescore(tmp_path, *command, "table.gz", "-o", "out.gz").wait()
+        assert ended.status == 0, ended.errors
+        peaks.append(ended.peak)
+    assert peaks[1] - peaks[0] <= 30_000_000
 
 
 def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
@@ -149,8 +231,7 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ("arguments", "code", "message"),
     [
         (["table.gz", "--model", "absent"], 4, "absent: no such model folder"),
-        (["absent.gz", "--model", "source-target"], 3, "absent.gz: no such file"),
-        (["bad", "--model", "source-target"], 3, "bad:2: score 1 is negative (-2.5)"),
+        (["bad", "--model", "source-target"], 3, "bad:4001: score 1 is negative (-2.5)"),
         (
             ["table.gz", "--model", "source-target", "--replace-column", "3"],
             2,
@@ -166,7 +247,7 @@ def test_errors(
     data: Path,
 ) -> None:
     """Errors print one sentence, have the exit code of their kind, and leave no output."""
-    (data / "bad").write_bytes(b"a ||| b ||| 1\nc ||| d ||| -2.5\n")
+    (data / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")
     command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
     ended = start_phrasescore(data, *command).wait()
     assert ended.status == code

@@ -5,19 +5,22 @@ from __future__ import annotations
 import gzip
 import json
 import math
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
 
 from phrasescore.commands.score_text import score_text
 from phrasescore.errors import PhrasescoreError
+from phrasescore.model.folder import load_model
+from phrasescore.model.sequence_model import Batch
+from phrasescore.scoring.text_scoring import ModelCounts, TextCounts
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.builders import write_phrase_table
+from tests.support.fresh_process import run_fresh
 from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
@@ -71,6 +74,97 @@ def test_equal_to_the_column_of_score(
     assert gzip.decompress((tmp_path / "out.gz").read_bytes()) == piped.stdout
 
 
+def words_alone(folder: Path, read: bytes, predicted: bytes) -> list[float]:
+    """Return ln p of each word and of </s> by the model itself."""
+    loaded = load_model(folder)
+    source = torch.tensor([loaded.source_vocabulary.encode(read.split())], dtype=torch.long)
+    target = torch.tensor([loaded.target_vocabulary.encode(predicted.split())], dtype=torch.long)
+    with torch.no_grad():
+        return [float(ln_p) for ln_p in loaded.model.score(Batch(source, target, None))[0]]
+
+
+@pytest.mark.parametrize("model", ["model", "backwards"])
+def test_each_word_alone(model: str, data: Path, tmp_path: Path) -> None:
+    """Lines keep order and bytes; words and totals equal those of the model for one pair."""
+    pairs = [b"%b\t%b" % (pair[0], pair[1]) for pair in pairs_of_any_length(60)]
+    (tmp_path / "pairs").write_bytes(b"\n".join(pairs))
+    scored = run("--model", data / model, tmp_path / "pairs", "--words").encode().splitlines()
+    for pair, line in zip(pairs, scored, strict=True):
+        kept, total, words = line.rsplit(b"\t", 2)
+        assert kept == pair
+        read, predicted = pair.split(b"\t")[:: 1 if model == "model" else -1]
+        found = [float(word) for word in words.split(b" ")]
+        assert found == pytest.approx(words_alone(data / model, read, predicted), abs=1e-4)
+        assert float(total) == pytest.approx(sum(found), abs=1e-6 * (len(found) + 1))
+
+
+def pairs_of_any_length(count: int) -> list[tuple[bytes, bytes]]:
+    """Return pairs with repeated and unknown words, and without source or target words."""
+    rng = np.random.default_rng(7)
+
+    def text(words: list[bytes], least: int) -> bytes:
+        return b" ".join(rng.choice([*words, b"new"], rng.integers(least, 12)).tolist())
+
+    return [(text(ENGLISH, 1), text(FRENCH, 1 if i % 9 else 0)) for i in range(count)]
+
+
+def test_skipped_lines_change_no_other(data: Path, tmp_path: Path) -> None:
+    """Other lines have the scores that they have without faulty lines between them."""
+    good = gzip.decompress((data / "pairs.tsv.gz").read_bytes())
+    (tmp_path / "pairs").write_bytes(b"no tab\n\t f1\n" + good.replace(b"\n", b"\nno tab\n"))
+    command = ["--model", data / "model", "--json", "-o", tmp_path / "out"]
+    skipping = json.loads(run(*command, tmp_path / "pairs", "--on-error", "skip"))
+    lines = (tmp_path / "out").read_bytes().splitlines()
+    assert lines[:2] == [b"no tab\t", b"\t f1\t"] and set(lines[3::2]) == {b"no tab\t"}
+    plain = json.loads(run(*command, data / "pairs.tsv.gz"))
+    alone = (tmp_path / "out").read_bytes().splitlines()
+    for line, other in zip(lines[2::2], alone, strict=True):
+        (kept, score), (expected, ln_p) = line.rsplit(b"\t", 1), other.rsplit(b"\t", 1)
+        assert kept == expected and float(score) == pytest.approx(float(ln_p), abs=1e-5)
+    assert (skipping["lines"], skipping["skipped"]) == (602, 302)
+    assert skipping["models"][0]["tokens"] == plain["models"][0]["tokens"]
+
+
+@pytest.mark.parametrize("text", [b"no tab\n" * 3, b""])
+def test_no_line_to_score(text: bytes, data: Path, tmp_path: Path) -> None:
+    """Without lines to score there is no perplexity, and no error."""
+    (tmp_path / "pairs").write_bytes(text)
+    command = ["--model", data / "model", tmp_path / "pairs", "--on-error", "skip"]
+    printed = json.loads(run(*command, "--json", "-o", tmp_path / "out"))
+    assert (tmp_path / "out").read_bytes() == text.replace(b"\n", b"\t\n")
+    assert printed["models"][0]["perplexity"] is None
+    assert "perplexity none" in run(*command, "--perplexity")
+
+
+def test_no_infinity_in_json() -> None:
+    """A perplexity that is no finite number is null in JSON."""
+    improbable = TextCounts(models=(ModelCounts(ln_p=-1e6, tokens=10),))
+    assert improbable.figures()[0]["perplexity"] is None
+
+
+@pytest.mark.parametrize("change", ["--words", "--batch-size", "model", "texts", "--on-error"])
+def test_another_run_begins_anew(
+    change: str,
+    data: Path,
+    tmp_path: Path,
+    phrasescore: Phrasescore,
+    start_phrasescore: StartPhrasescore,
+) -> None:
+    """Only a run with equal model, texts and options continues an interrupted run."""
+    pairs = gzip.decompress((data / "pairs.tsv.gz").read_bytes()) * 100
+    (tmp_path / "pairs").write_bytes(pairs)
+    command = ["score-text", "pairs", "-o", "out", "--threads", "1", "--model"]
+    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, str(data / "model"))
+    if change == "texts":
+        (tmp_path / "pairs").write_bytes(pairs + b"e1\tf1\n")
+    others = {"--words": ["--words"], "--batch-size": ["--batch-size", "9"]}
+    others["--on-error"] = ["--on-error", "skip"]
+    model = data / ("backwards" if change == "model" else "model")
+    done = phrasescore(*command, model, *others.get(change, []))
+    assert done.returncode == 0, done.stderr
+    assert b"is discarded" in done.stderr and b"continuing" not in done.stderr
+
+
 def test_perplexity(data: Path, tmp_path: Path) -> None:
     """The figures equal those recomputed from the output of --words."""
     arguments = ["--model", data / "model", data / "pairs.tsv.gz"]
@@ -97,13 +191,7 @@ def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) 
     words = ["score-text", "--model", data / "model", data / "pairs.tsv.gz"]
     words += ["--json", "-o", os.devnull]
     with Path("/dev/full").open("wb") as full:
-        done = subprocess.run(
-            [sys.executable, "-m", "phrasescore", *words, "--json-file", tmp_path / "record.json"],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            cwd=PROJECT,
-            check=False,
-        )
+        done = run_fresh(tmp_path, *words, "--json-file", "record.json", stdout=full)
     assert done.returncode == 8
     assert b"No space left on device" in done.stderr
     assert not (tmp_path / "record.json").exists()
@@ -148,9 +236,6 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     [
         (["a", "b", "c"], 2, "3 files, but this kind of model takes at most 2"),
         (["-", "-"], 2, "would both read standard input"),
-        (["target", "source", "-o", "source"], 2, "--output would replace an input"),
-        (["source", "--json"], 2, "would both go to standard output"),
-        (["source", "absent"], 3, "absent: no such file"),
         (["source"], 3, "source:1: no tab, where a source, a tab and a target were expected"),
         (["source"], 3, "Separate source and target by a tab."),
         (["source", "shorter", "-o", "new"], 3, "source:3: line 3 has no counterpart"),
@@ -174,14 +259,8 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_bytes(b"e1\tf1\n")
     with text.open("ab") as output:
-        done = subprocess.run(
-            [sys.executable, "-m", "phrasescore", "score-text", "--model", data / "model", text],
-            stdout=output,
-            stderr=subprocess.PIPE,
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            check=False,
-        )
+        command = ("score-text", "--model", data / "model", text)
+        done = run_fresh(tmp_path, *command, stdout=output)
     assert done.returncode == 2
     assert b"--output would replace an input" in done.stderr
     assert text.read_bytes() == b"e1\tf1\n"
@@ -321,13 +400,8 @@ def test_a_share_killed_after_the_last_block(
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
     whole = phrasescore(*command, "-o", "whole")
     assert whole.returncode == 0, whole.stderr
-    killed = subprocess.run(
-        [sys.executable, "-c", _KILLED_AT, place, *command, "-o", "out"],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
+    program = ("-c", _KILLED_AT, place)
+    killed = run_fresh(tmp_path, *command, "-o", "out", program=program)
     assert killed.returncode == -9, killed.stderr
     again = phrasescore(*command, "-o", "out")
     assert again.returncode == 0, again.stderr

@@ -4,34 +4,17 @@ from __future__ import annotations
 
 import os
 import resource
-import subprocess
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from phrasescore.cli import _misled
-from tests.conftest import PROJECT, said
+from tests.conftest import said
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 from tests.support.result_folders import sentences, write_lines
-
-
-def run(
-    folder: Path, *arguments: str, environment: Mapping[str, str] | None = None, **more: Any
-) -> subprocess.CompletedProcess[bytes]:
-    """Run `phrasescore` in a new process, because libraries read them when they are imported."""
-    return subprocess.run(
-        [sys.executable, "-m", "phrasescore", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT), **(environment or {})},
-        capture_output=True,
-        timeout=120,
-        check=False,
-        **more,
-    )
 
 
 @pytest.fixture
@@ -61,7 +44,7 @@ def test_settings_of_matplotlib(
 ) -> None:
     """A matplotlibrc in the current folder is not read, because a stranger may have written it."""
     plant(tmp_path / "matplotlibrc")
-    done = run(tmp_path, *picture)
+    done = run_fresh(tmp_path, *picture)
     assert (done.returncode, b"matplotlib" in done.stderr) == (0, False)
     assert (tmp_path / "scatter.svg").read_text().startswith("<?xml")
 
@@ -70,7 +53,7 @@ def test_matplotlib_without_a_folder(picture: list[str], tmp_path: Path) -> None
     """Without a folder for settings there is no message; the user's settings are not read."""
     (tmp_path / "own").write_bytes(b"\xff")
     environment = {"MPLCONFIGDIR": os.devnull, "MATPLOTLIBRC": "own", "MPLBACKEND": "x"}
-    done = run(tmp_path, *picture, environment=environment)
+    done = run_fresh(tmp_path, *picture, environment=environment)
     assert (done.returncode, b"matplotlib" in done.stderr) == (0, False)
 
 
@@ -79,7 +62,7 @@ def test_threads_of_numba(tmp_path: Path, value: str) -> None:
     """No command lets numba use its own threads."""
     write_lines(tmp_path / "text", sentences(2))
     environment = {"NUMBA_NUM_THREADS": value}
-    done = run(tmp_path, "evaluate", "text", "--reference", "text", environment=environment)
+    done = run_fresh(tmp_path, "evaluate", "text", "--reference", "text", environment=environment)
     assert (done.returncode, said(done.stderr)) == (0, b"")
 
 
@@ -98,7 +81,7 @@ def test_a_variable_that_a_library_cannot_read(tmp_path: Path, variable: str, va
     call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
     if variable == "TORCH_LOGS":
         call = "train", "table", "model", "--max-epochs", "0", "--hidden", "4"
-    done = run(tmp_path, *call, environment={variable: value})
+    done = run_fresh(tmp_path, *call, environment={variable: value})
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert f"it reads the environment: {variable}. Unset or".encode() in done.stderr
 
@@ -112,7 +95,7 @@ def test_a_variable_with_which_numba_cannot_compile(
     """Compiled code would fail in the middle of the work, or abort the process."""
     write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
     call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
-    done = run(tmp_path, *call, environment={variable: value})
+    done = run_fresh(tmp_path, *call, environment={variable: value})
     assert (done.returncode, done.stderr.count(b"\n")) == (2, 1)
     assert f"{variable} is '{value}', with which numba cannot compile".encode() in done.stderr
 
@@ -129,7 +112,7 @@ def test_a_umask_that_hides_files_from_their_owner(tmp_path: Path) -> None:
     """The program could not read its own parts, and would leave them."""
     write_lines(tmp_path / "table", ["a ||| b ||| 0.5"])
     call = "prune", "table", "-o", "new", "--column", "1", "--top", "1"
-    done = run(tmp_path, *call, preexec_fn=lambda: os.umask(0o777))
+    done = run_fresh(tmp_path, *call, preexec_fn=lambda: os.umask(0o777))
     assert (done.returncode, (tmp_path / "new").stat().st_mode & 0o777) == (0, 0o600)
     assert {path.name for path in tmp_path.iterdir()} == {"new", "table"}
 
@@ -137,7 +120,7 @@ def test_a_umask_that_hides_files_from_their_owner(tmp_path: Path) -> None:
 def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
     """If no temporary folder is writable, which a library needs at import, one sentence says so."""
     write_lines(tmp_path / "text", sentences(2))
-    done = run(
+    done = run_fresh(
         tmp_path,
         *("evaluate", "text", "--reference", "text"),
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0)),
@@ -150,7 +133,7 @@ def test_no_folder_for_temporary_files(tmp_path: Path) -> None:
 def test_no_room_for_what_joblib_tries(tmp_path: Path, value: str) -> None:
     """A limit of file sizes does no harm, although joblib's semaphore is a file and fails."""
     write_lines(tmp_path / "text", sentences(2))
-    done = run(
+    done = run_fresh(
         tmp_path,
         *("preprocess", "text", "--language", "fr", "-o", "-"),
         environment={"JOBLIB_MULTIPROCESSING": value},

@@ -264,7 +264,6 @@ def test_a_finished_model_is_not_trained_again(
 @pytest.mark.parametrize(
     ("arguments", "status", "text"),
     [
-        (["missing", "model"], 3, "missing: no such file"),
         (["-", "model"], 3, "standard input: a pipe, but it must be read more than once"),
         (["TABLE", "here"], 2, "here: the name is taken, but not by a model"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import gzip
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +22,7 @@ from tests.support.aligned_corpora import (
     random_corpus,
     write_corpus,
 )
+from tests.support.fresh_process import run_fresh
 from tests.support.plain_symmetrization import links_of
 
 pytestmark = pytest.mark.moses
@@ -119,13 +118,7 @@ def test_decoding(tmp_path: Path, bundled_golden: Path, moses_bin: Path) -> None
     given = bundled_golden / "extraction"
     texts = [str(given / name) for name in ("corpus.en", "corpus.fr")]
     alignment = str(given / "aligned.grow-diag-final-and")
-    subprocess.run(
-        [sys.executable, "-m", "phrasescore", "build", *texts, "system/", "--alignment", alignment],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-        capture_output=True,
-        check=True,
-    )
+    run_fresh(tmp_path, "build", *texts, "system/", "--alignment", alignment).check_returncode()
     moses = subprocess.run(
         [moses_bin / "moses", "-f", "system/moses.ini"],
         cwd=tmp_path,

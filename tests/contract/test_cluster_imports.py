@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from pathlib import Path
 
-from tests.conftest import PROJECT
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 
 _PROBE = """
@@ -21,13 +19,8 @@ main()
 
 
 def _run(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [sys.executable, "-c", _PROBE, "score", "table", "--model", "model", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
+    command = ("score", "table", "--model", "model", *arguments)
+    return run_fresh(folder, *command, program=("-c", _PROBE))
 
 
 def test_without_dask(tmp_path: Path) -> None:

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 import gzip
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from moses_integration.nbest.format import read_nbest
-from tests.conftest import PROJECT
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 
 pytestmark = pytest.mark.moses
 
 
 def phrasescore(folder: Path, *arguments: str) -> None:
-    subprocess.run(
-        [sys.executable, "-m", "phrasescore", *arguments],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=True,
-    )
+    run_fresh(folder, *arguments).check_returncode()
 
 
 def prepare(bundled_golden: Path, folder: Path) -> None:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from phrasescore.cli import COMMANDS
 from phrasescore.commands.warm_up import write_texts
-from tests.conftest import PROJECT
+from tests.support.fresh_process import run_fresh
 
 # commands that use a model or run other commands
 WITH_TORCH = {
@@ -57,13 +54,6 @@ def test_no_torch_where_none_is_needed(tmp_path: Path) -> None:
     write_texts(tmp_path)
     (tmp_path / "words.tsv").write_text("onely\tonly\nverie\tvery\nmanie\tmany\n" * 9)
     for command, arguments in CALLS.items():
-        done = subprocess.run(
-            [sys.executable, "-c", PROBE, command, *arguments.split()],
-            cwd=tmp_path,
-            env={**os.environ, "PYTHONPATH": str(PROJECT)},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        done = run_fresh(tmp_path, command, *arguments.split(), program=("-c", PROBE))
         assert done.returncode == 0, (command, done.stderr)
-        assert "torch is loaded" not in done.stderr, command
+        assert b"torch is loaded" not in done.stderr, command

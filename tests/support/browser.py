@@ -63,23 +63,18 @@ class Pages:
         path: Path,
         *,
         width: int = 1280,
-        height: int = 900,
         scheme: Literal["light", "dark"] = "light",
-        scripts: bool = True,
     ) -> Page:
         """Open a file.
 
         Args:
             path: An HTML file.
             width: The width of the window in CSS pixels; a phone has about 390.
-            height: The height of the window in CSS pixels.
             scheme: The preferred colour scheme.
-            scripts: Whether scripts run.
         """
         context = self._browser.new_context(
-            viewport={"width": width, "height": height},
+            viewport={"width": width, "height": 900},
             color_scheme=scheme,
-            java_script_enabled=scripts,
             offline=True,
         )
         self._contexts.append(context)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
-import math
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,7 +12,6 @@ from phrasescore.model.folder import load_weights, save_model
 from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
-from tests.support.plain_back_off import PlainLanguageModel
 
 
 def save_random_language_model(
@@ -43,51 +40,6 @@ def save_random_language_model(
             parameter.normal_(0.0, 0.6, generator=generator)
     save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {}, outside=outside)
     return folder
-
-
-def save_copy(folder: Path, arpa: Path, words: Sequence[bytes]) -> Path:
-    """Write a network with the probabilities of a trigram model: one hidden unit for each history.
-
-    Each unit of the first layer is 1 for its own history and 0 for all others, the second layer
-    copies the first, and the output layer has ln p of every word.
-    """
-    known = PlainLanguageModel(arpa)
-    vocabulary = Vocabulary.from_words(sorted(set(words)))
-    texts = [b"</s>", b"<unk>", *sorted(set(words))]
-    V = len(vocabulary)
-    histories = list(itertools.product(range(V + 1), repeat=2))
-    settings = FeedForwardLmSettings(
-        order=3,
-        embedding=V + 1,
-        hidden=len(histories),
-        second_hidden=len(histories),
-        target_vocabulary=V,
-    )
-    model = FeedForwardLm(settings)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.zero_()
-        model.embedding.copy_(torch.eye(V + 1))
-        model.input_bias.fill_(-1.0)
-        model.hidden_weight.copy_(torch.eye(len(histories)))
-        for unit, history in enumerate(histories):
-            for place, word in enumerate(history):
-                model.input_weight[place * (V + 1) + word, unit] = 1.0
-            for word, text in enumerate(texts):
-                ln_p = _ln_p(known, [None if w == V else texts[w] for w in history], text)
-                model.output_words[word, unit] = ln_p
-    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {})
-    return folder
-
-
-def _ln_p(model: PlainLanguageModel, history: Sequence[bytes | None], word: bytes) -> float:
-    """Return ln p of a word after a history; ``None`` is a place before the sentence."""
-    state = model.begin_state
-    for before in history:
-        if before is not None:
-            state = model.score(state, model.word_id(before))[1]
-    number = model.end_word if word == b"</s>" else model.word_id(word)
-    return math.log(10) * model.score(state, number)[0]
 
 
 END = 0  # the id of the sentence end

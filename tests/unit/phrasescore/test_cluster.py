@@ -41,20 +41,6 @@ def test_results_and_errors(two_workers: DaskCluster, tmp_path: Path) -> None:
         assert caught.value.path == str(pipe)
 
 
-def test_a_stopped_worker_keeps_nothing_back(tmp_path: Path) -> None:
-    """Tasks of a stopped worker go to another; when the worker wakes up, nothing changes."""
-    soon = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "15s"}
-    started = DaskCluster(tmp_path / "cluster", [1, 1], soon)
-    with started, Cluster(str(started.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 2)
-        started.workers[0].send_signal(signal.SIGSTOP)
-        made = [cluster.start(operator.add, number, 1) for number in range(6)]
-        assert [task.result() for task in made] == [1, 2, 3, 4, 5, 6]
-        started.workers[0].send_signal(signal.SIGCONT)
-        made = [cluster.start(operator.add, number, 2) for number in range(6)]
-        assert [task.result() for task in made] == [2, 3, 4, 5, 6, 7]
-
-
 def die() -> None:
     """Kill the worker that runs this function."""
     os.kill(os.getpid(), signal.SIGKILL)
@@ -83,19 +69,6 @@ def test_a_worker_of_another_version(
             ClusterError, match=rf"the worker tcp://.* has {name} .*, but this process has 1"
         ):
             task.result()
-
-
-def test_workers_that_die_and_join(tmp_path: Path) -> None:
-    """A dead worker's task goes to the next worker that joins."""
-    started = DaskCluster(tmp_path / "cluster", [1])
-    with started, Cluster(str(started.scheduler_file)) as cluster:
-        wait_for(lambda: len(cluster.workers) == 1)
-        task = cluster.start(time.sleep, 2)
-        time.sleep(0.5)
-        started.kill(started.workers[0])
-        assert not task.done()
-        started.add_worker()
-        task.result()
 
 
 def test_a_scheduler_that_goes(tmp_path: Path) -> None:

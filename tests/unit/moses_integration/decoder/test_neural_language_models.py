@@ -11,7 +11,6 @@ from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
 from tests.support.neural_language_models import (
     END,
     PlainNeuralModel,
-    save_copy,
     save_random_language_model,
 )
 from tests.support.plain_cube_pruning import PlainCubePruning
@@ -140,35 +139,6 @@ def test_prunes_as_the_plain_search_does(
     loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
     PlainNeuralSearch.model = PlainNeuralModel(folder)
     check_agreement(loaded, decoder, kind)
-
-
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("search", SEARCHES)
-def test_a_copy_of_an_n_gram_model_translates_as_that_model(
-    tmp_path: Path, seed: int, search: dict[str, int]
-) -> None:
-    """A network with an ARPA file's probabilities has the effect of the file as a second model."""
-    # use every option, because a table limit selects by estimates, which differ
-    ini = write_random_system(tmp_path, seed, limit=3, top=4)
-    other = tmp_path / "other"
-    other.mkdir()
-    write_random_system(other, seed + 10)
-    arpa = other / "lm.arpa"
-    copy = save_copy(tmp_path / "copy", arpa, TARGETS)
-    as_ngrams = with_line(ini, f"KENLM name=LM1 factor=0 path={arpa} order=3", 0.4)
-    as_network = with_model(ini, copy, 0.4)
-    sentences = random_sentences(seed, 6, 3, 7)
-    found = []
-    for path, name in ((as_ngrams, "LM1"), (as_network, "NeuralLM0")):
-        decoder = decoder_of(path, **search, **WIDE)
-        slices = decoder.layout.slices[name]
-        for decoded in decoder.decode(decoder.load(sentences), nbest=NBestSettings(5)):
-            lines = [decoded.words(number) for number in range(len(decoded))]
-            found.append((lines, decoded.totals, decoded.features[:, slices]))
-    for one, two in zip(found[: len(sentences)], found[len(sentences) :], strict=True):
-        assert one[0] == two[0]
-        assert one[1] == pytest.approx(two[1], abs=1e-4)
-        assert one[2] == pytest.approx(two[2], abs=1e-4)
 
 
 @pytest.mark.parametrize("algorithm", [0, CUBE_PRUNING])

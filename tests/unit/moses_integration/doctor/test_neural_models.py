@@ -10,10 +10,8 @@ from pathlib import Path
 import pytest
 
 from moses_integration.doctor.examination import (
-    check_ini,
     check_moses,
     check_neural_models,
-    check_phrase_models,
 )
 from moses_integration.doctor.findings import Diagnosis, Finding
 from moses_integration.doctor.texts import TextWords
@@ -51,18 +49,6 @@ def found(
     text = INI.format(options=options).replace(" path=lm", path)
     check_neural_models(diagnosis, MosesIni.parse(text.encode()), list(references))
     return diagnosis.findings
-
-
-def test_real_moses_cannot_read_the_line(folder: Path) -> None:
-    """An error of real Moses only says so, and how to remove the line."""
-    diagnosis = Diagnosis()
-    check_ini(diagnosis, MosesIni.parse(INI.format(options="").encode()))
-    (error,) = [each for each in diagnosis.findings if each.where == "moses.ini:3"]
-    assert (error.severity, error.what, error.remedy) == (
-        "moses error",
-        "real Moses has no FeedForwardLM and refuses the file",
-        "remove NeuralLM0 with phrasescore ini remove-feature",
-    )
 
 
 def test_a_model_that_fits(folder: Path) -> None:
@@ -124,14 +110,6 @@ def test_a_model_of_the_source_language(folder: Path) -> None:
     assert (few.severity, few.what) == (
         "warning", "the model knows 33% of the words on the target side of table"
     )  # fmt: skip
-
-
-def test_a_folder_that_is_named_itself(folder: Path) -> None:
-    """A language model given directly is examined, without a check of source words."""
-    texts = TextWords(ENGLISH, "dev.en"), [TextWords(FRENCH, "dev.fr")]
-    diagnosis = Diagnosis()
-    check_phrase_models(diagnosis, ["lm"], *texts)
-    assert [each.where for each in diagnosis.findings] == ["dev.fr"]
 
 
 def test_real_moses_is_not_asked(folder: Path) -> None:

@@ -15,7 +15,6 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.tables import TableSurvey
 from moses_integration.doctor.texts import TextWords
 from phrasescore.table.phrase_table import phrase_tokens
-from tests.support.table_lines import read_entries
 
 PHRASES = st.lists(st.sampled_from(["a", "b|c", "[x]", "[", "]", "x]", "|", "é"]), min_size=1)
 LINKS = st.sampled_from(["", "0-0", "0-1", "1-0", "0-0 1-1", "9-9", "0", "a-b", "-"])
@@ -86,17 +85,6 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     for name in ("zeros", "floored", "lowest", "highest"):
         assert np.array_equal(getattr(one.scores, name), getattr(other.scores, name)), name
     assert one.lines == other.lines
-
-
-def test_words_of_a_table(bundled_golden: Path) -> None:
-    """The words of all phrases are known, as subwords occur in longer phrases only."""
-    path = bundled_golden / "system" / "phrase-table.gz"
-    entries = list(read_entries(path))
-    survey = TableSurvey(path).read()
-    sources = {word for entry in entries for word in entry.source.split(b" ")}
-    assert set(survey.sources.words()) == sources
-    targets = {token for entry in entries for token in entry.target.split(b" ")}
-    assert set(survey.targets.words()) == targets
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
 import re
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
 from tests.conftest import PROJECT
 from tests.support.builders import write_phrase_table
+from tests.support.fresh_process import run_fresh
 from tests.support.table_lines import read_entries
 
 EXAMPLE = PROJECT / "moses_integration" / "ems" / "config.example"
@@ -32,14 +32,8 @@ def table_with(folder: Path, scores: bytes) -> Path:
 
 def run_step(folder: Path, *options: str) -> subprocess.CompletedProcess[bytes]:
     """Call the step like EMS: table names without .gz follow the command."""
-    command = [sys.executable, "-m", "moses_integration.ems", *options]
-    return subprocess.run(
-        [*command, "phrase-table.1", "phrase-table-pruned.1"],
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
+    tables = "phrase-table.1", "phrase-table-pruned.1"
+    return run_fresh(folder, *options, *tables, program=("-m", "moses_integration.ems"))
 
 
 def test_the_constant_score_is_replaced(tmp_path: Path) -> None:

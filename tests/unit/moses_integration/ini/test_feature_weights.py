@@ -41,32 +41,6 @@ def test_weights_that_are_none(code: str) -> None:
     assert len(str(caught.value)) < 300
 
 
-def test_stateful_features_come_first() -> None:
-    """The order is that of n-best lists and of `moses -show-weights`."""
-    layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
-    assert layout.names == (
-        "LexicalReordering0",
-        "Distortion0",
-        "LM0",
-        "UnknownWordPenalty0",
-        "WordPenalty0",
-        "TranslationModel0",
-    )
-    assert layout.size == 14
-    assert layout.slices["TranslationModel0"] == slice(10, 14)
-    assert layout.slices["LM0"] == slice(7, 8)
-    assert layout.component_names[5:8] == ("LexicalReordering0_5", "Distortion0", "LM0")
-
-
-def test_the_unknown_word_penalty_is_not_tuned() -> None:
-    """It is part of the score, but not of n-best lists and tuning."""
-    layout = FeatureLayout.from_ini(MosesIni.parse(FEATURES))
-    assert np.flatnonzero(~layout.tuneable).tolist() == [8]
-    assert "UnknownWordPenalty0" not in layout.nbest.names
-    assert layout.nbest.size == 13
-    assert layout.nbest.tuneable.all()
-
-
 def test_frozen_components_are_not_tuned() -> None:
     """tuneable-components excludes single values, which n-best lists do not print."""
     layout = layout_of(

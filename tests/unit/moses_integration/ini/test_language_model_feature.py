@@ -9,13 +9,11 @@ from hypothesis import strategies as st
 from moses_integration.ini.edits import (
     IniChange,
     next_name,
-    refuse_in_moses,
     with_language_model,
     without_feature,
 )
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.ini.problems import problems
 from phrasescore.errors import IniError, SettingsError
 
 INI = b"""\
@@ -70,14 +68,6 @@ def test_several_models_and_names() -> None:
     ]
     assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
     assert third.ini.weights["NeuralLM0"] == (0.2,)
-
-
-def test_the_decoder_sees_one_stateful_tuned_value() -> None:
-    """The decoder sees one value after the other stateful features, as in n-best lists."""
-    layout = FeatureLayout.from_ini(added(parsed(), "a").ini)
-    assert layout.names == ("LM0", "Distortion0", "NeuralLM0", "TM", "UnknownWordPenalty0")
-    assert layout.slices["NeuralLM0"] == slice(2, 3)
-    assert layout.tuneable[2]
 
 
 @given(
@@ -158,16 +148,3 @@ def test_names_and_paths_that_cannot_be() -> None:
     with pytest.raises(IniError, match="values have no blanks"):
         added(parsed(), "a b")
     assert next_name(["NeuralLM1"]) == "NeuralLM0"
-
-
-def test_real_moses_is_another_matter() -> None:
-    """Real Moses has no such class, so it is not run on the file, and the listing says so."""
-    refuse_in_moses(parsed())
-    ini = added(parsed(), "a").ini
-    with pytest.raises(IniError, match="real Moses has no FeedForwardLM, the class of NeuralLM0"):
-        refuse_in_moses(ini)
-    said = [str(said) for _, said in problems(ini) if "real Moses" in str(said)]
-    assert said == [
-        "moses.ini:14: real Moses has no FeedForwardLM and refuses the file. Remove "
-        "NeuralLM0 with phrasescore ini remove-feature."
-    ]

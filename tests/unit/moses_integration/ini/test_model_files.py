@@ -47,15 +47,3 @@ def test_binary_forms_have_endings_of_their_class() -> None:
     assert find_model_file("cpt", "PhraseDictionaryCompact") == Path("cpt.minphr")
     assert find_binary_file("cpt", "LexicalReordering") is None
     assert find_binary_file("cpt", "KENLM") is None
-
-
-@pytest.mark.parametrize("name", ["n" * 253, "n" * 300, "n/" * 3000, "loop"])
-def test_names_that_no_file_can_have(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Names that are too long, and link loops, count as missing."""
-    monkeypatch.chdir(tmp_path)
-    Path("loop").symlink_to("loop")
-    with pytest.raises(InputError, match=r"no such file, with or without \.gz"):
-        find_model_file(name)
-    assert find_binary_file(name, "PhraseDictionaryCompact") is None

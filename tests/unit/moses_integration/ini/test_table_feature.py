@@ -37,17 +37,6 @@ def change(data: bytes, scores: int, feature: str | None = None) -> IniChange:
     return with_table(ini, find_table_feature(ini, feature), "new.gz", scores, 0.2)
 
 
-def test_path_count_and_weight_change_and_nothing_else() -> None:
-    """Adding a column edits only the path, the number of scores and the weights."""
-    result = change(INI, 3)
-    assert result.ini.to_bytes() == INI.replace(b"pt.gz", b"new.gz").replace(
-        b"num-features=2", b"num-features=3"
-    ).replace(b"0.3 0.30", b"0.3 0.30 0.2")
-    assert result.summary == (
-        "TranslationModel0: path=new.gz, num-features=3 (before: 2), with the weight 0.2"
-    )
-
-
 def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
     """tuneable-components is extended with 1."""
     data = INI.replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")

@@ -15,7 +15,7 @@ from moses_integration.language_model import arpa
 from moses_integration.language_model.arpa import ArpaFile, parse_number
 from moses_integration.language_model.automaton import NGrams
 from moses_integration.language_model.back_off import open_ngrams
-from phrasescore.errors import InputError, LanguageModelError
+from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
 
 BIGRAMS = b"""\\data\\
@@ -74,13 +74,6 @@ def test_values_are_those_of_the_file(tmp_path: Path) -> None:
     assert bigrams.words.tolist() == [[1, 3], [3, 4], [4, 2]]
     assert bigrams.log10.tolist() == [-0.75, -0.0625, -1]
     assert bigrams.first_line == 13
-
-
-def test_the_vocabulary_takes_no_more_room_than_it_needs(tmp_path: Path) -> None:
-    """The vocabulary is sized by the words in a block, not by its capacity."""
-    with open_ngrams(write(tmp_path, BIGRAMS + b"\n" * 100_000)) as model:
-        list(model.blocks())
-        assert sum(array.size for array in model.words.arrays) < 50
 
 
 @pytest.mark.parametrize(
@@ -188,12 +181,10 @@ DAMAGED = [
         "expected \\data\\ as the first line of an ARPA file, found 'le chat dort'",
     ),
     (BIGRAMS.replace(b"ngram 2", b"ngram 3"), ":3: expected 'ngram 2=COUNT', found 'ngram 3=3'."),
-    (BIGRAMS.replace(b"ngram 2=3", b"ngram 2=x"), ":3: expected 'ngram 2=COUNT', found"),
     (
         BIGRAMS.replace(b"ngram 2=3", b"ngram 2=" + b"9" * 5000),
         ":3: expected 'ngram 2=COUNT', found 'ngram 2=99999",
     ),
-    (BIGRAMS.replace(b"ngram 2=3", b"ngram 2=-3"), ":3: expected 'ngram 2=COUNT', found"),
     (BIGRAMS.replace(b"ngram 2=3", "ngram 2=²".encode()), ":3: expected 'ngram 2=COUNT', found"),
     (
         b"\\data\\\n" + b"".join(b"ngram %d=1\n" % order for order in range(1, 22)) + b"\n",
@@ -226,15 +217,11 @@ DAMAGED = [
         ":13: expected a log10 probability (0 at most), 2 words of the 1-grams and nothing more, "
         "found '0.75\\t<s> le'. Make the file again",
     ),
-    (BIGRAMS.replace(b"-0.75", b"x"), ":13: expected a log10 probability"),
     (BIGRAMS.replace(b"-0.75", b"-1e99"), ":13: expected a log10 probability"),
     (BIGRAMS.replace(b"-0.125", b"2e9"), ":9: expected a log10 probability (0 at most), a word"),
-    (BIGRAMS.replace(b"-0.75", b"inf"), ":13: expected a log10 probability"),
-    (BIGRAMS.replace(b"-0.125", b"-inf"), ":9: expected a log10 probability (0 at most), a word"),
     (BIGRAMS.replace(b"\t<s> le", b"\t<s>"), ":13: expected a log10 probability"),
     (BIGRAMS.replace(b"<s> le", b"<s> le le le"), ":13: expected a log10 probability"),
     (BIGRAMS.replace(b"<s> le", b"<s> la"), ":13: expected a log10 probability"),
-    (BIGRAMS.replace(b"chat\t0", b"chat\tx"), ":14: expected a log10 probability"),
     (BIGRAMS.replace(b"chat\t0", b"chat\t-1"), ":14: expected a log10 probability"),
 ]
 
@@ -247,16 +234,3 @@ def test_damage_is_diagnosed(tmp_path: Path, text: bytes, message: str) -> None:
         read(path)
     assert message in str(caught.value)
     assert str(caught.value).startswith(f"{path}:")
-
-
-def test_truncated_gzip_is_diagnosed(tmp_path: Path) -> None:
-    """A truncated gzip file is reported."""
-    path = write(tmp_path, gzip.compress(BIGRAMS)[:-20])
-    with pytest.raises(InputError, match="the gzip data are cut short"):
-        read(path)
-
-
-def test_missing_file(tmp_path: Path) -> None:
-    """A missing file is reported."""
-    with pytest.raises(InputError, match="no such file"):
-        read(tmp_path / "nothing.arpa")

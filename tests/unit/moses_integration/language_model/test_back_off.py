@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -195,10 +193,3 @@ def test_totals_of_kenlm_with_two_unknown_words(tmp_path: Path, form: str) -> No
     sentences = [b"a b", b"x b <UNK>", b"", b"c <unk> a"]
     totals = [sum(sentence_log10(model, words.split())) for words in sentences]
     assert totals == pytest.approx([-1.9386077, -2.3447533, -0.895583, -3.2427983], rel=1e-6)
-
-
-def test_ten_to_the_log10_is_what_moses_has() -> None:
-    """The factor to natural logarithms equals Moses's constant, within float32."""
-    from moses_integration.language_model.back_off import LN_10
-
-    assert np.float32(LN_10) == np.float32(math.log(10))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import itertools
 import math
 import random
@@ -176,16 +175,6 @@ def test_discount_of_nothing(tmp_path: Path) -> None:
     corpus = write_corpus(tmp_path, [["a"], ["a", "c"], ["a", "b", "c"]])
     assert write_arpa(corpus, 2, tmp_path / "arpa")[1][1] == FALLBACK
     assert b"inf" not in (tmp_path / "arpa").read_bytes()
-
-
-def test_gzip_in_and_out(tmp_path: Path) -> None:
-    """Compressed and plain files give equal results."""
-    corpus = write_corpus(tmp_path, [list("abcab"), list("bca")])
-    packed = tmp_path / "corpus.gz"
-    packed.write_bytes(gzip.compress(corpus.read_bytes()))
-    write_arpa(corpus, 3, tmp_path / "arpa")
-    write_arpa(packed, 3, tmp_path / "arpa.gz")
-    assert gzip.decompress((tmp_path / "arpa.gz").read_bytes()) == (tmp_path / "arpa").read_bytes()
 
 
 def random_corpora() -> list[tuple[int, bytes]]:

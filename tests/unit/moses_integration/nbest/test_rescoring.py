@@ -181,14 +181,6 @@ def test_what_is_refused(tmp_path: Path, line: bytes, problem: str) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_settings_that_make_no_sense(tmp_path: Path) -> None:
-    """Duplicate names and names that tuning refuses are refused."""
-    with pytest.raises(SettingsError, match="two features have the name PhraseModel0"):
-        rescored(tmp_path, LINE, model_of(VALUES), model_of(VALUES))
-    with pytest.raises(SettingsError, match="cannot be called 'phrase_model'"):
-        rescored(tmp_path, LINE, model_of(VALUES, "phrase_model"))
-
-
 def test_empty_sentences(tmp_path: Path) -> None:
     """A sentence without words has the value 0."""
     empty = b"0 |||  ||| LM0= 0 ||| 0 ||| \n"
@@ -275,13 +267,6 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
     reading = model_of(SENTENCES, kind="rnn-search")
     with pytest.raises(SettingsError, match=r"reads a source, but none is given.*--source"):
         rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
-
-
-def test_a_sentence_that_the_source_does_not_have(tmp_path: Path) -> None:
-    """The error names the line of the list and the number of source sentences."""
-    whole = model_of(SENTENCES, kind="rnn-search")
-    with pytest.raises(NBestError, match=r"list:4: sentence '1', but the source has 1 \(from 0\)"):
-        rescored(tmp_path, LIST, whole)
 
 
 def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) -> None:

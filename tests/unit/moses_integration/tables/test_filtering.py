@@ -89,20 +89,6 @@ def test_a_system_is_filtered_once(tmp_path: Path) -> None:
         filter_system(ini, [b"q"], tmp_path / "out")
 
 
-def test_a_killed_filter_leaves_nothing_in_the_way(tmp_path: Path) -> None:
-    """The next call removes the files of a killed call, and starts again."""
-    ini = write_system(tmp_path)
-    left = tmp_path / ".out.01234567.part"
-    left.mkdir()
-    (left / "TM.gz").write_bytes(b"half")
-    filter_system(ini, [b"q"], tmp_path / "out")
-    assert gzip.decompress((tmp_path / "out/TM.gz").read_bytes()) == b"q ||| x ||| 1\n"
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        *("LR.gz", "TM.gz", "moses.ini", "result.json"),
-    ]
-    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
-
-
 def test_a_damaged_table_leaves_nothing(tmp_path: Path) -> None:
     """A damaged table leaves no files, because repairing it changes the input of all tables."""
     ini = write_system(tmp_path)

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from moses_integration.tables.score_survey import survey_scores
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
-from tests.support.table_lines import read_entries
 
 
 def table_of(folder: Path, *scores: str) -> Path:
@@ -78,14 +77,3 @@ def test_scores_are_counted_as_plain_parsing_does(
     survey = survey_scores(path)
     assert survey.zeros.tolist() == [values.count(0.0)]
     assert survey.floored.tolist() == [int((logarithms <= -100).sum())]
-
-
-def test_the_golden_table_with_a_fifth_score(bundled_golden: Path) -> None:
-    """Zeros and numbers too small for float32 in the fifth score are counted correctly."""
-    path = bundled_golden / "system" / "phrase-table.5col.gz"
-    survey = survey_scores(path)
-    fifth = np.array([parse_scores(entry.scores)[4] for entry in read_entries(path)])
-    assert (survey.lines, survey.scores) == (10613, 5)
-    assert survey.zeros.tolist() == [0, 0, 0, 0, int((fifth == 0).sum())]
-    assert survey.floored.tolist() == [0, 0, 0, 0, int((fifth < 3.715e-44).sum())]
-    assert 0 < survey.zeros[4] < survey.floored[4]

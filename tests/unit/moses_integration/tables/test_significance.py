@@ -6,7 +6,6 @@ import math
 from fractions import Fraction
 from math import comb
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,19 +91,6 @@ def test_more_pairs_than_sentences() -> None:
     found, cramped = SignificanceLevel(1.0, 29_000).find(block)
     assert found.tolist() == [True, False, True]
     assert cramped == 2
-
-
-def test_counts_are_read() -> None:
-    """Counts are read in the order of the column, with any blanks around them."""
-    counts = pair_counts(block_of(b"7 5 5", b"  1e+06\t3   2 "))
-    np.testing.assert_array_equal(counts, [[7, 5, 5], [1e6, 3, 2]])
-
-
-def test_the_last_line_may_end_the_file() -> None:
-    """The counts of a last line without a line feed are read."""
-    text = b"a ||| x ||| 1 ||| 0-0 ||| 4 3 2"
-    block = checked_block(text, 1, 1, "table", TableFormat(1, hierarchical=False))
-    np.testing.assert_array_equal(pair_counts(block), [[4, 3, 2]])
 
 
 @pytest.mark.parametrize(

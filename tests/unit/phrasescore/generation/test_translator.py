@@ -39,28 +39,6 @@ def lines(tmp_path_factory: pytest.TempPathFactory) -> TokenSpans:
     return block.tokens[0]
 
 
-def test_lines_get_what_the_search_finds(models: SentenceModels, lines: TokenSpans) -> None:
-    """Lines get words, ln p and counts of unknown words; empty lines stay empty."""
-    translated = Translator(models, BEAM, ALLOWED, device="cpu").translate(lines, 7)
-    assert [line.number for line in translated] == [7, 8, 9, 10, 11, 12]
-    assert [line.source for line in translated] == [each.split() for each in TEXT.split(b"\n")[:-1]]
-    assert [line.unknown for line in translated] == [0, 0, 1, 0, 0, 1]
-    assert [line.number for line in translated if not line.translations] == [8, 11]
-    full = [line for line in translated if line.source]
-    ids = from_lists([models.first.source_vocabulary.encode(line.source) for line in full])
-    found = TargetGenerator(models.asked, partial(BeamSearch, BEAM, ALLOWED), "cpu").targets(ids)
-    known = models.first.target_vocabulary.words
-    for number, line in enumerate(full):
-        rows = range(found.offsets[number], found.offsets[number + 1])
-        texts = [[known[word] for word in found.words[row]] for row in rows]
-        assert [each.words for each in line.translations] == texts
-        assert [each.unknown for each in line.translations] == [t.count(b"<unk>") for t in texts]
-        np.testing.assert_allclose(
-            [each.ln_p for each in line.translations], found.ln_p[rows], rtol=0, atol=1e-5
-        )
-        assert [each.total for each in line.translations] == [e.ln_p for e in line.translations]
-
-
 def by_definition(models: SentenceModels, line: Translated) -> None:
     """Check the replaced words of a line against the search and the members' alignments."""
     ids = from_lists([models.first.source_vocabulary.encode(line.source)])

@@ -47,20 +47,8 @@ def test_what_is_no_name_of_a_device(name: str) -> None:
         device_name(name)
 
 
-def test_rows_that_do_not_fit_are_halved() -> None:
-    """Halved rows are processed in order, each once; a single row that does not fit is an error."""
-    tried: list[int] = []
-
-    def work(rows: NDArray[np.int64]) -> int:
-        tried.append(len(rows))
-        if len(rows) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return int(rows.sum())
-
-    parts = in_fitting_parts(work, np.arange(10))
-    assert [rows.tolist() for rows, _ in parts] == [[0, 1, 2], [3, 4], [5, 6, 7], [8, 9]]
-    assert [found for _, found in parts] == [3, 7, 18, 17]
-    assert tried == [10, 5, 3, 2, 5, 3, 2]
+def test_a_row_that_does_not_fit() -> None:
+    """A single row that does not fit is an error."""
 
     def fail(rows: NDArray[np.int64]) -> int:
         raise torch.OutOfMemoryError("CUDA out of memory.")

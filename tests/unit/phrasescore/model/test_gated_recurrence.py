@@ -25,17 +25,6 @@ def test_the_gradient_equals_finite_differences() -> None:
     assert torch.autograd.gradcheck(run_gated_unit, problem(torch.float64))
 
 
-def test_a_step_is_the_equation_of_the_paper() -> None:
-    """One step equals z h + (1 - z) tanh(a + (r * h) U), with the reset before the product."""
-    inputs, h, gate_weight, candidate_weight = problem(torch.float64)
-    after = run_gated_unit(inputs[:1], h, gate_weight, candidate_weight)[1]
-    x = inputs[0]
-    z = torch.sigmoid(x[:, H : 2 * H] + h @ gate_weight[:, :H])
-    r = torch.sigmoid(x[:, 2 * H :] + h @ gate_weight[:, H:])
-    k = torch.tanh(x[:, :H] + (r * h) @ candidate_weight)
-    torch.testing.assert_close(after, z * h + (1 - z) * k, rtol=1e-12, atol=1e-12)
-
-
 @pytest.mark.parametrize(
     ("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)], ids=["fp32", "bf16"]
 )

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import sys
 from pathlib import Path
-from typing import Any
 
 import matplotlib
 import pytest
@@ -15,7 +13,6 @@ from phrasescore.pictures.figure_files import (
     check_drawing,
     plain_label,
     saved_figure,
-    svg_image,
 )
 
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
@@ -36,20 +33,6 @@ def test_formats(tmp_path: Path, kind: str) -> None:
     assert len(list(tmp_path.iterdir())) == 2
     if kind == "svg":
         assert b"_$a_b$" in written[0]
-
-
-def test_an_image_inside_a_page() -> None:
-    """An image in a page is an SVG with text, with equal bytes every time."""
-
-    def draw(canvas: Any) -> None:
-        canvas.add_subplot().plot([1, 2], [4, 4], label="\u732b")
-        canvas.legend()
-
-    images = [svg_image(draw, 4, 3) for _ in range(2)]
-    assert images[0] == images[1]
-    kind, _, data = images[0].partition(",")
-    assert kind == "data:image/svg+xml;base64"
-    assert "\u732b</text>" in base64.b64decode(data).decode()
 
 
 def test_labels(tmp_path: Path) -> None:

@@ -53,13 +53,3 @@ def test_devices_without_end(name: str) -> None:
     for read in (sha256_of, lambda path: next(read_blocks(path))):
         with pytest.raises(InputError, match=f"/dev/{name}: this device never ends. Name a file"):
             read(f"/dev/{name}")
-
-
-def test_files_are_read_again(tmp_path: Path) -> None:
-    """Regular files and /dev/null can be read repeatedly."""
-    for path in (tmp_path / "file", Path(os.devnull)):
-        path.write_bytes(b"")
-        for _ in range(3):
-            with open_input(path) as stream:
-                assert stream.read() == b""
-            assert sha256_of(path)

@@ -155,16 +155,6 @@ def test_blocks_and_skipping(tmp_path: Path) -> None:
     assert list(read_blocks(path, 4, skip=3)) == []
 
 
-def test_source_runs() -> None:
-    """Runs of equal sources begin at each change of the source."""
-    sources = [b"a", b"a", b"b", b"b c", b"b", b"b"]
-    lines = [source + b" ||| t ||| 1" for source in sources]
-    plain = TableFormat(1, hierarchical=False)
-    block = block_of(lines, plain)
-    assert block.run_offsets.tolist() == [0, 2, 3, 4, 6]
-    assert [block.source(line) for line in range(6)] == sources
-
-
 def test_positive_exponent_and_long_numbers() -> None:
     """Scores that the fast path cannot read are read correctly."""
     line = b"a ||| b ||| 1e2 0." + b"0" * 400 + b"1 -0 ||| 0-0"

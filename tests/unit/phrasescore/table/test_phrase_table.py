@@ -7,7 +7,6 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, PhraseTableError
@@ -20,7 +19,6 @@ from phrasescore.table.phrase_table import (
     phrase_tokens,
     scored_tokens,
 )
-from tests.support.table_lines import with_appended_scores
 
 SEVEN = (
     b"la maison ||| the house ||| 0.5 0.25 1 2.718 ||| 0-0 1-1 ||| 3 4 2 ||| dom 1 ||| {{Counts 1}}"
@@ -239,18 +237,6 @@ def table_lines(draw: st.DrawFn, scores: int = 2) -> bytes:
     spaced = [c if not c.startswith(b"|") else b" " + c for c in columns]
     spaced = [c if not c.endswith(b"|") else c + b" " for c in spaced]
     return b"|||".join(spaced) + draw(st.sampled_from([b"", b" ", b"\r"]))
-
-
-@given(table_lines())
-def test_append_changes_no_other_byte(line: bytes) -> None:
-    """Removing the appended score restores the line, and Moses's split finds the score."""
-    longer = with_appended_scores(line, [b"0.125"])
-    assert parse_scores(parse_entry(longer).scores) == [
-        *parse_scores(parse_entry(line).scores),
-        0.125,
-    ]
-    before, found, after = longer.partition(b" 0.125")
-    assert found and before + after == line
 
 
 def test_phrase_tokens_split_at_space_and_tab_only() -> None:

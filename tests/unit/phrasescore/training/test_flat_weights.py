@@ -53,13 +53,6 @@ def model_of(pairs: EncodedPairs, **settings: Any) -> EncoderDecoder:
     return model
 
 
-def changed_sizes(model: EncoderDecoder) -> list[int]:
-    """Return the number of weights in each call of an update rule."""
-    weights, found = FlatWeights(model, 1), list[int]()
-    weights.change(slice(0, len(weights.values)), lambda *each: found.append(len(each[0])))
-    return found
-
-
 def batches_of(pairs: EncodedPairs) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
     rows = np.arange(len(pairs))
     return uniform_plan(*pairs.lengths(rows), 24, np.random.default_rng(1))

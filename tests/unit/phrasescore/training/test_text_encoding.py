@@ -86,14 +86,6 @@ def test_a_text_that_is_set_aside_teaches_no_words_and_is_held_out(tmp_path: Pat
     assert len(parts.held_out_pairs) == 0
 
 
-def test_texts_of_different_length(tmp_path: Path) -> None:
-    """The error names the longer text and the line."""
-    paths = write(tmp_path, "train", b"a\nb\nc\n", b"a\nb\n")
-    with pytest.raises(CorpusError, match=r"train\.en:3: line 3 has no counterpart"):
-        encode(TrainingSettings("search", paths, max_length=9), tmp_path / "work")
-    assert not (tmp_path / "work" / "pairs.json").exists()
-
-
 @pytest.mark.parametrize(
     ("where", "why"), [("train", " or has more than 9 words. Check"), ("dev", ". Check")]
 )

@@ -74,8 +74,6 @@ def _is_file(work: Path) -> None:
     ("change", "why"),
     [
         (_record(b""), "not a record of work that this version can continue"),
-        (_record(b"{"), "not a record"),
-        (_record(b"[1]"), "not a record"),
         (_record(b"[" * 200_000), "not a record"),
         (_record(b'{"my": "settings"}'), "the setting settings is missing"),
         (lambda work: _only(work, "checkpoint.pt", b"mine"), r"not empty \(checkpoint.pt\)"),
@@ -92,7 +90,6 @@ def test_a_foreign_one(work: Path, change: Callable[[Path], object], why: str) -
     (work.parent / "elsewhere").mkdir()
     (work.parent / "elsewhere" / "thesis.tex").write_text("do not lose me")
     change(work)
-    before = sorted(work.parent.rglob("*"))
     table = write_phrase_table(work.parent / "table", 60)
     before = sorted(work.parent.rglob("*"))
     for option in ({}, {"overwrite": True}):

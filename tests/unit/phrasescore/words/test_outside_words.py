@@ -42,17 +42,6 @@ def test_shares_by_their_definition(phrases: list[list[bytes]], counts: dict[byt
     assert found.tolist() == pytest.approx([plain_ln_share(phrase, counts) for phrase in phrases])
 
 
-def test_the_shares_are_one_in_all() -> None:
-    """The shares of all seen words and of one unseen word sum to 1."""
-    for seen in ((), (b"cat", b"dog")):
-        text = b"\n".join(b"s ||| %s ||| 1" % word for word in (*seen, b"never"))
-        block = checked_block(text, len(seen) + 1, 1, "t", TableFormat(1, hierarchical=False))
-        spans = block.token_spans("target")
-        outside = OutsideWords(seen, tuple(range(4, 4 + len(seen))))
-        shares = np.exp(outside.ln_shares(spans, KNOWN.encode_spans(spans).tokens))
-        assert shares.sum() == pytest.approx(1.0, abs=1e-12)
-
-
 def test_what_is_kept() -> None:
     """Only seen words outside the shortlist are kept, the most frequent first."""
     seen = [b"the", b"owl", b"dog", b"held", b"cat"]

@@ -16,13 +16,10 @@ from tests.support.killed import wait_for
 from tuning.experiment.experiment_settings import (
     LEFT_OUT,
     ExperimentData,
-    ExperimentDecoder,
     ExperimentModel,
-    ExperimentReranking,
     ExperimentSettings,
     ExperimentSystem,
     ExperimentText,
-    ExperimentTranslation,
 )
 from tuning.experiment.plan import CommandStep, Plan
 from tuning.experiment.runner import Runner
@@ -35,57 +32,34 @@ LexicalReordering name=LexicalReordering0 type=wbe-msd-bidirectional-fe-allff pa
 TM= 0.2 0.2
 """
 BASELINE, RNN = ExperimentSystem("Baseline"), ExperimentSystem("RNN", ("rnn",))
-ROWS = (
-    BASELINE,
-    RNN,
-    ExperimentSystem("RNN + WP", ("rnn",), unknown_column=True),
-    ExperimentSystem("Shares", ("rnn",), unknown="share"),
-    ExperimentSystem("Both", ("rnn",), rerank=("search", "back")),
-    ExperimentSystem("Phrases", rerank=("search", "rnn")),
-    ExperimentSystem("Plain lists", rerank=("given",)),
-    ExperimentSystem("Alone", translate=("search", "back")),
-    ExperimentSystem("Seeds alone", translate=("searches",)),
-    ExperimentSystem("Later", not_run="later"),
-)
 
 
 @pytest.fixture
 def settings(tmp_path: Path) -> ExperimentSettings:
-    """Return systems with each kind of step, and each kind of model, shared and per seed."""
+    """Return two systems, and models to rescore with."""
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
-    for seed in (1, 2):
-        (tmp_path / f"lm-{seed}").mkdir()
-        (tmp_path / f"lm-{seed}" / "config.json").write_text('{"kind": "feed-forward-lm"}')
     data = ExperimentData(
         str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz",
         train_source="train.en", train_target="train.fr",
     )  # fmt: skip
-    self_normalised = ("--self-normalise",)
     return ExperimentSettings(
-        "four",
+        "two",
         data,
-        ROWS,
+        (BASELINE, RNN),
         seeds=(1, 2),
-        decoder=ExperimentDecoder(sections={"stack": "50"}),
         models={
             "rnn": ExperimentModel(train=("--max-time", "1m")),
-            "rnns": ExperimentModel(train=("--max-time", "1m"), per_seed=True),
-            "search": ExperimentModel(train=("--hidden", "8"), kind="search"),
-            "searches": ExperimentModel(kind="search", per_seed=True),
+            "search": ExperimentModel(kind="search"),
             "back": ExperimentModel(kind="search"),
-            "cslm": ExperimentModel("", self_normalised, "feed-forward-lm", unnormalised=True),
-            "given": ExperimentModel("lm-{seed}", per_seed=True),
         },
-        rerank=ExperimentReranking(30, "pro", ("--objective", "chrf")),
-        translate=ExperimentTranslation(("--beam", "5")),
         file=tmp_path / "experiment.toml",
     )
 
 
-def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, CommandStep]:
+def lines(settings: ExperimentSettings) -> dict[str, CommandStep]:
     """Return the steps by name; check that each follows the steps whose outputs it reads."""
-    steps = {step.name: step for step in Plan(settings, Path("/results"), moses).steps()}
+    steps = {step.name: step for step in Plan(settings, Path("/results")).steps()}
     done: set[Path] = set()
     for step in steps.values():
         made = [path for path in step.inputs if path.is_relative_to("/results")]
@@ -94,18 +68,9 @@ def lines(settings: ExperimentSettings, moses: Path | None = None) -> dict[str, 
     return steps
 
 
-def described(steps: dict[str, CommandStep], folder: Path) -> str:
-    """Return the name, the command and the inputs of each step."""
-    text = "".join(
-        f"{name}\n  {step.work}\n  reads {' '.join(map(str, step.inputs))}\n"
-        for name, step in steps.items()
-    )
-    return text.replace(str(folder), "DATA")
-
-
 def with_rows(settings: ExperimentSettings, *rows: ExperimentSystem) -> dict[str, CommandStep]:
-    """Return the steps of the first two rows and of these."""
-    return lines(dataclasses.replace(settings, systems=(BASELINE, RNN, *rows)))
+    """Return the steps with further rows."""
+    return lines(dataclasses.replace(settings, systems=(*settings.systems, *rows)))
 
 
 def test_a_model_of_phrases_needs_to_know_them(
@@ -166,7 +131,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     write_phrase_table(tmp_path / "table.gz", 3000)
     options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
     models = {"rnn": ExperimentModel(train=(*options, "--threads", "1"))}
-    rows = dataclasses.replace(settings, systems=(BASELINE, RNN), models=models)
+    rows = dataclasses.replace(settings, models=models)
     plan = Plan(rows, tmp_path / "results")
     step = next(step for step in plan.steps() if step.name == "train.rnn")
     lock = tmp_path / "results" / "models" / ".rnn.lock"

@@ -8,16 +8,13 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.nbest.format import read_nbest_lists
 from moses_integration.tables.filtering import FilteredTable
-from phrasescore.errors import IniError, InputError
+from phrasescore.errors import InputError
 from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import NBestDecoder, read_source
 from tuning.loop.decoding import prepare as prepare_lines
 from tuning.loop.outer_loop import tune
 from tuning.loop.tuning_settings import TuningSettings
-
-WEIGHTS = {"LM0": (0.1,), "TranslationModel0": (1.0, 0.0)}
 
 
 def settings_of(toy: ToySystem, **others: int) -> TuningSettings:
@@ -33,58 +30,12 @@ def prepare(
     return prepare_lines(settings, ini, read_source(settings.source), folder)
 
 
-def test_lists_have_every_sentence_and_follow_the_weights(tmp_path: Path) -> None:
-    """A system is loaded once; lists depend on the weights, not on threads."""
-    toy = write_toy_system(tmp_path / "toy")
-    ini = MosesIni.read(toy.ini)
-    texts = []
-    for threads in (1, 2):
-        work = tmp_path / f"work{threads}"
-        work.mkdir()
-        decoder, tables = prepare(settings_of(toy, threads=threads), ini, work)
-        assert [table.name for table in tables] == ["TranslationModel0"]
-        lines = decoder.write_nbest(WEIGHTS, 5, work / "one.gz", work / "log")
-        lists = dict(read_nbest_lists(work / "one.gz"))
-        assert sorted(lists) == list(range(12))
-        assert sum(map(len, lists.values())) == lines
-        for entries in lists.values():
-            assert len({entry.words for entry in entries}) == len(entries) <= 5
-            assert [entry.total for entry in entries] == sorted(
-                (entry.total for entry in entries), reverse=True
-            )
-        decoder.write_nbest({"TranslationModel0": (0.0, 1.0)}, 5, work / "two.gz", work / "log")
-        assert dict(read_nbest_lists(work / "two.gz")) != lists
-        texts.append((work / "one.gz").read_bytes())
-    assert texts[0] == texts[1]
-
-
 def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
     """Lines that cannot be translated are reported with file and line before loading tables."""
     toy = write_toy_system(tmp_path / "toy")
     toy.source.write_bytes(b"s1\n\ns1 <b x='1'> s2\n")
     with pytest.raises(InputError, match=r"dev\.src:3: XML markup"):
         prepare(settings_of(toy), MosesIni.read(toy.ini), tmp_path)
-    assert not (tmp_path / "filtered").exists()
-
-
-@pytest.mark.parametrize(
-    ("old", "new", "reason"),
-    [
-        (b"[feature]", b"[n-best-list]\nout\n100\n[feature]", r"\[n-best-list\]"),
-        (b"[feature]", b"[inputtype]\n1\n[feature]", r"\[inputtype\] other than 0"),
-        (b"0 T 0", b"0 TranslationModel0", r"\[mapping\] has '0 TranslationModel0'"),
-        (b"KENLM", b"IRSTLM", "no feature class IRSTLM"),
-    ],
-)
-def test_systems_that_the_decoder_cannot_use(
-    tmp_path: Path, old: bytes, new: bytes, reason: str
-) -> None:
-    """They are refused before tables are filtered."""
-    toy = write_toy_system(tmp_path / "toy")
-    text = toy.ini.read_bytes()
-    assert old in text
-    with pytest.raises(IniError, match=reason):
-        prepare(settings_of(toy), MosesIni.parse(text.replace(old, new)), tmp_path)
     assert not (tmp_path / "filtered").exists()
 
 

@@ -109,14 +109,6 @@ def test_wrong_lists(
         read(tmp_path, statistics, *lines)
 
 
-def test_a_list_cut_inside_its_gzip_data(tmp_path: Path, statistics: CandidateStatistics) -> None:
-    """A truncated file is an error instead of a shorter list."""
-    path = tmp_path / "nbest.gz"
-    path.write_bytes(gzip.compress(b"".join(PERFECT))[:-12])
-    with pytest.raises(Exception, match=r"nbest\.gz: the gzip data are cut short"):
-        read_scored(path, statistics)
-
-
 def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> None:
     """Only sentences without candidates get an empty translation."""
     pool = CandidatePool(4, 3, 9)

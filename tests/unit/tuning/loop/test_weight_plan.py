@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import IniError, SettingsError
+from phrasescore.errors import SettingsError
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_settings import Objective
 from tuning.optimizers.candidate_pool import CandidatePool
@@ -58,12 +58,6 @@ def test_there_must_be_something_to_tune() -> None:
     ini = b"[feature]\nDistortion tuneable=false\n[weight]\nDistortion0= 1\n"
     with pytest.raises(SettingsError, match="no feature may be tuned"):
         WeightPlan.from_ini(MosesIni.parse(ini))
-
-
-def test_weights_must_fit_the_features() -> None:
-    """A missing component is an error in the ini."""
-    with pytest.raises(IniError, match="1 weight for TM"):
-        WeightPlan.from_ini(MosesIni.parse(INI.replace(b"0.1 0.2 0.3", b"0.1") % b""))
 
 
 def test_freezing_names_features_or_components() -> None:

@@ -133,14 +133,6 @@ def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) 
     assert note in notes[0]
 
 
-def test_cr_lf_in_references_is_noted(tmp_path: Path) -> None:
-    """The CR changes the last word of a reference, so the user is told."""
-    texts = ReferenceTexts([write(tmp_path / "ref", ["a b\r", "c d\r"])])
-    notes = texts.score(write(tmp_path / "hyp", ["a b", "c d"])).notes
-    assert len(notes) == 1
-    assert "ref: lines end in CR LF" in notes[0]
-
-
 def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     """TER of long lines would take minutes: it is null, and a note says why; others have scores."""
     words = [str(word) for word in range(1000)]

@@ -6,20 +6,17 @@ import gzip
 import struct
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.language_model.back_off import (
-    is_kenlm_binary,
     open_ngrams,
     read_language_model,
 )
 from moses_integration.language_model.kenlm import probing as kenlm_probing
 from moses_integration.language_model.kenlm.header import murmur_hash
-from moses_integration.language_model.kenlm.probing import KeyIndex, find_key, keys_of
-from moses_integration.language_model.kenlm.trie import as_floats, unpack
+from moses_integration.language_model.kenlm.trie import unpack
 from phrasescore.errors import LanguageModelError
 from phrasescore.words.word_table import as_array
 from tests.support.language_models import TRIGRAMS, AskedModel, assert_same_model, kenlm_binary
@@ -68,32 +65,6 @@ def test_bits(numbers: list[int], width: int, between: int) -> None:
     data = row.to_bytes((3 + len(numbers) * step + 7) // 8 + 8, "little")
     assert unpack(as_array(data), 3, step, width, len(numbers)).tolist() == numbers
     assert unpack(as_array(data), 3, step, 0, len(numbers)).tolist() == [0] * len(numbers)
-
-
-def test_floats() -> None:
-    """Single-precision numbers are read from their bits."""
-    bits = np.array([0x3F800000, 0xBF000000, 0x80000000], np.uint64)
-    assert as_floats(bits).tolist() == [1.0, -0.5, 0.0]
-
-
-@given(st.lists(st.integers(0, 100), min_size=1, max_size=5))
-def test_keys(words: list[int]) -> None:
-    """Keys follow KenLM's formula of the suffix's key and the first word."""
-    key = words[-1]
-    for word in reversed(words[:-1]):
-        key = (key * 8978948897894561157) ^ ((1 + word) * 17894857484156487943)
-        key &= MASK
-    assert keys_of(np.array([words], np.int32)).tolist() == [key]
-
-
-@given(st.sets(st.integers(1, MASK)))
-def test_key_index(keys: set[int]) -> None:
-    """Existing keys are found, other keys are not."""
-    ordered = sorted(keys)
-    index = KeyIndex.build(np.array(ordered, np.uint64))
-    assert [find_key(index, np.uint64(key)) for key in ordered] == list(range(len(ordered)))
-    for key in ordered:
-        assert (find_key(index, np.uint64(key ^ 1)) >= 0) == (key ^ 1 in keys)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -173,20 +144,6 @@ def test_files_cut_off(tmp_path: Path, kind: str) -> None:
             read_language_model(path)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_no_damage_is_a_crash(tmp_path: Path, kind: str, rng: np.random.Generator) -> None:
-    """A file with any changed byte is read or refused, without a crash."""
-    size = len(kenlm_binary(kind))
-    for at in range(size):
-        path = damaged(tmp_path, kind, at, rng.bytes(1))
-        if not is_kenlm_binary(path):
-            continue
-        try:
-            read_language_model(path)
-        except LanguageModelError as error:
-            assert str(error).startswith(str(path))
-
-
 def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If recovering the words would take too long, the file is refused at once."""
     monkeypatch.setattr(kenlm_probing, "MAX_PAIRS", 15)
@@ -194,14 +151,6 @@ def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         read_language_model(written(tmp_path, "probing"))
     assert "to find its 2-grams 16 pairs would have to be tried" in str(caught.value)
     assert "Name the ARPA file, or a trie" in str(caught.value)
-
-
-def test_too_many_matches(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """More pairs than there is room for are refused with their number."""
-    monkeypatch.setattr(kenlm_probing, "_SPARE_MATCHES", -1)
-    with pytest.raises(LanguageModelError) as caught:
-        read_language_model(written(tmp_path, "probing"))
-    assert "5 pairs of shorter n-grams have the keys of its 5 2-grams" in str(caught.value)
 
 
 def test_packed_binary(tmp_path: Path) -> None:

@@ -7,14 +7,12 @@ from pathlib import Path
 import pytest
 
 from moses_integration.system_building.corpus_preparation import (
-    LINES_AT_ONCE,
     NOT_UTF8,
     OTHER_SPACES,
     Notes,
     check_taken_text,
     read_parallel_lines,
 )
-from moses_integration.text.preparation import decode_line
 from phrasescore.errors import CorpusError
 
 
@@ -31,15 +29,6 @@ def test_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     blocks = list(read_parallel_lines(*paths))
     sides = [["a\u2028b".encode(), b"", b"c"], ["x\x85y".encode(), b"z", b"z"]]
     assert blocks == [(1, sides)]
-
-
-def test_blocks(tmp_path: Path) -> None:
-    """Long texts are read in blocks that know the number of their first line."""
-    lines = 2 * LINES_AT_ONCE + 5
-    paths = write(tmp_path, b"a\n" * lines, b"b\n" * lines)
-    blocks = list(read_parallel_lines(*paths))
-    assert [first for first, _ in blocks] == [1, LINES_AT_ONCE + 1, 2 * LINES_AT_ONCE + 1]
-    assert sum(len(source) for _, (source, _) in blocks) == lines
 
 
 @pytest.mark.parametrize(
@@ -101,10 +90,3 @@ def test_notes() -> None:
         f"x.fr:2: {OTHER_SPACES} (3 lines)",
         f"x.fr:5: {NOT_UTF8} (1 line)",
     ]
-
-
-def test_text_to_tokenise_must_be_utf8() -> None:
-    """The error names the byte that is not UTF-8."""
-    assert decode_line("été".encode(), "x", 1) == "été"
-    with pytest.raises(CorpusError, match=r"x:7: not UTF-8 at byte 2 of the line"):
-        decode_line(b"a\xe9", "x", 7)

@@ -129,12 +129,6 @@ def test_nothing_left(tmp_path: Path, source: bytes, problem: str, remedy: str) 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["en", "fr"]
 
 
-def test_only_spaces_and_tabs_separate_words(tmp_path: Path) -> None:
-    """As in Moses, a form feed and a vertical tab are part of a word."""
-    done = prepare(tmp_path, b" a\x0cb\tc\x0bd \r\n", b"x y\n")
-    assert list(done.words) == [2, 2]
-
-
 def test_an_alignment_of_other_words_is_refused(tmp_path: Path) -> None:
     """Tokenising may not change the number of words that are aligned already."""
     (tmp_path / "en").write_text("one two\nthe man.\n")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from moses_integration.system_building.lexical_probabilities import (
     LexicalCounts,
     count_linked_words,
@@ -13,8 +11,8 @@ from moses_integration.system_building.lexical_probabilities import (
 )
 from moses_integration.system_building.phrase_numbers import read_numbered_text
 from moses_integration.system_building.word_alignment import read_links
-from tests.support.aligned_corpora import ODD_WORDS, random_corpus, write_corpus
-from tests.support.plain_phrase_table import Sentence, given_source, given_target, word_counts
+from tests.support.aligned_corpora import write_corpus
+from tests.support.plain_phrase_table import Sentence
 
 
 def counted(folder: Path, corpus: list[Sentence]) -> LexicalCounts:
@@ -49,27 +47,3 @@ def test_by_hand(tmp_path: Path) -> None:
         "maison NULL 0.5000000",
         "",
     ]
-
-
-@pytest.mark.parametrize("seed", [1, 2])
-def test_tables_to_search(tmp_path: Path, seed: int) -> None:
-    """The lookup tables have the printed values, even if NULL is a word of the text."""
-    corpus = random_corpus(seed, 60, ODD_WORDS[-9:], 8)
-    counts, plain = counted(tmp_path, corpus), word_counts(corpus)
-    for table, rows, columns, expected in (
-        (counts.by_source(), counts.source_words, counts.target_words, given_source),
-        (counts.by_target(), counts.target_words, counts.source_words, given_target),
-    ):
-        found = {}
-        for row, word in enumerate(rows):
-            begin, end = table.starts[row], table.starts[row + 1]
-            assert table.columns[begin:end].tolist() == sorted(table.columns[begin:end].tolist())
-            for entry in range(begin, end):
-                found[word, columns[table.columns[entry]]] = table.prob[entry]
-        assert rows[table.null] == b"NULL"
-        for (row_word, column_word), prob in found.items():
-            pair = (row_word, column_word)
-            if expected is given_target:
-                pair = pair[::-1]
-            assert prob == expected(plain, *pair)
-        assert len(found) == len(plain)
