@@ -1,4 +1,4 @@
-"""Targets ranked by table and model, and samples; the tests recompute each number."""
+"""The page of `analyze top` shows targets and samples, with markup escaped."""
 
 from __future__ import annotations
 
