@@ -26,7 +26,6 @@ from phrasescore.scoring.block_scoring import ComputeSettings, ScoringModel, loa
 from tests.support.builders import write_phrase_table
 from tests.support.random_models import save_random_model
 from tests.support.unshared_scorer import UnsharedScorer
-from tests.unit.phrasescore.scoring.tiny_scorer import tiny_model
 
 LINES = [
     b"b a ||| A ||| 0.5 0.25 ||| ||| 1 1 1",
@@ -76,10 +75,12 @@ def test_an_error_names_the_line_of_the_table(tmp_path: Path) -> None:
     (tmp_path / "table").write_bytes(b"\n".join(lines) + b"\n")
     draws = (draw_pairs(tmp_path / "table", 10, seed) for seed in range(99))
     drawn = next(draw for draw in draws if 51 in draw.numbers)
+    folder = save_random_model(tmp_path / "m", [b"a"], [b"A", b"B"])
+    (model,), _ = load_models([str(folder)], ComputeSettings("cpu", "fp32"))
     with pytest.raises(
         PhraseTableError, match="score 2 is 7, which is not a probability"
     ) as caught:
-        score_drawn(drawn, 2, tiny_model())
+        score_drawn(drawn, 2, model)
     assert caught.value.line == 51
 
 
