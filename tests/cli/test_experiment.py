@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tuning.loop.weights import read_weights_file
+from tuning.metrics.score_tables import shown_p
 
 EXPERIMENT = """
 name = "Golden system"
@@ -124,12 +125,14 @@ def test_from_a_file_to_the_table_and_again(
     reported = phrasescore("report", "results", "-o", "results/report.html")
     assert reported.returncode == 0, reported.stderr.decode()
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
-    values = {float(value) for value in re.findall('data-value="([^"]*)"', page)}
+    cells = set(re.findall('<td class="number">([^<]*)</td>', page))
     for score in (score for each in scores.values() for score in each):
-        shown = ("mean", "gain", "low", "high", "p_bootstrap", "p_randomization")
-        assert {score[key] for key in shown if key in score} <= values
+        assert f"{100 * score['mean']:.2f}" in cells
+        if "gain" in score:
+            assert f"{100 * score['low']:+.2f} to {100 * score['high']:+.2f}" in cells
+            assert shown_p(score["p_bootstrap"]) in cells
     weights = read_weights_file(tmp_path / "results/systems/rnn-wp/seed1/weights.json")
-    assert set(weights["TranslationModel0"]) <= values
+    assert {f"{weight:.4f}" for weight in weights["TranslationModel0"]} <= cells
 
 
 def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> None:

@@ -227,33 +227,6 @@ class SystemComparison:
         """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
-    def _points(self, score: float | None, *, sign: bool = False) -> str:
-        """Format a score or difference, multiplied by 100 unless it is a segment score."""
-        if score is not None and SEGMENTS in self.scores:
-            return f"{score:{'+' if sign else ''}.4f}"
-        return points(score, sign=sign)
-
-    def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
-        """Return a table of scores, gains and p-values."""
-        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
-        rows = []
-        for metric, systems in scores.items():
-            prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
-            rows += [[prefix + system.system, *self._cells(system)] for system in systems]
-        if len(scores) == 1:
-            header[0] = _LABELS[next(iter(scores))]
-        return ScoreTable(header, rows)
-
-    def _cells(self, system: ComparedSystem) -> list[str]:
-        cells = [str(len(system.runs)), *map(self._points, (system.mean, system.deviation))]
-        if (found := system.difference) is None:
-            return [*cells, *["–"] * 4]
-        gain, low, high = (
-            self._points(score, sign=True) for score in (found.gain, found.low, found.high)
-        )
-        p_values = found.p_bootstrap, found.p_randomization
-        return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
-
     def _explanation(self) -> str:
         """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
@@ -272,11 +245,11 @@ class SystemComparison:
     def to_text(self) -> str:
         """Return the table that the command ``compare`` prints, with its explanation."""
         groups = "".join(
-            f"\n{group}, {counted(len(group.rows), 'sentence')}\n{self._table(scores).to_text()}"
+            f"\n{group}, {counted(len(group.rows), 'sentence')}\n{score_table(scores).to_text()}"
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
         )
         explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
-        return f"{self._table(self.scores).to_text()}{groups}\n{explanation}\n"
+        return f"{score_table(self.scores).to_text()}{groups}\n{explanation}\n"
 
     def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
@@ -285,6 +258,33 @@ class SystemComparison:
             for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
         ]
         return dataclasses.replace(self.record, by_length=groups or None).to_json()
+
+
+def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
+    """Return a table of scores, gains and p-values, given the systems by metric."""
+    header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
+    rows = []
+    for metric, systems in scores.items():
+        shown = _segment_score if metric == SEGMENTS else points
+        prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
+        for system in systems:
+            cells = [prefix + system.system, str(len(system.runs))]
+            cells += [shown(system.mean), shown(system.deviation)]
+            if (found := system.difference) is None:
+                rows.append([*cells, *["–"] * 4])
+                continue
+            gain, low, high = (
+                shown(each, sign=True) for each in (found.gain, found.low, found.high)
+            )
+            p_values = shown_p(found.p_bootstrap), shown_p(found.p_randomization)
+            rows.append([*cells, gain, f"{low} to {high}", *p_values])
+    if len(scores) == 1:
+        header[0] = _LABELS[next(iter(scores))]
+    return ScoreTable(header, rows)
+
+
+def _segment_score(score: float | None, *, sign: bool = False) -> str:
+    return "–" if score is None else f"{score:{'+' if sign else ''}.4f}"
 
 
 def compare_systems(
