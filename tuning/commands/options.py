@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
-from pathlib import Path
 
 import click
 
@@ -15,10 +13,8 @@ from phrasescore.errors import SettingsError
 from tuning.loop.tuning_settings import OPTIMIZERS, OptimizationSettings
 from tuning.metrics.metric_settings import (
     METRICS,
-    REFERENCE_LENGTHS,
     TOKENIZERS,
     USUAL_METRICS,
-    LengthName,
     MetricName,
     Objective,
     SentenceSelection,
@@ -28,25 +24,7 @@ from tuning.metrics.metric_settings import (
 
 def references(text: str, *, required: bool = True) -> Field:
     """Declare ``--reference FILE``, which may be repeated; by default at least one is required."""
-    return option(
-        INPUT, text, "--reference", many=True, required=required, callback=_numbered_files
-    )
-
-
-def _numbered_files(
-    ctx: click.Context, param: click.Parameter, names: tuple[str, ...]
-) -> tuple[str, ...]:
-    """Replace a missing file ``ref`` by ``ref0``, ``ref1`` and so on, as mert-moses.pl does."""
-    found: list[str] = []
-    for name in names:
-        parts = () if Path(name).exists() else _numbered(name) or _numbered(f"{name}.ref")
-        found += [str(INPUT.convert(part, param, ctx)) for part in parts] or [name]
-    return tuple(found)
-
-
-def _numbered(stem: str) -> list[Path]:
-    numbered = (Path(f"{stem}{number}") for number in itertools.count())
-    return list(itertools.takewhile(Path.exists, numbered))
+    return option(INPUT, text, "--reference", many=True, required=required)
 
 
 class ScoringOptions(Options):
@@ -116,11 +94,6 @@ class OptimizationOptions(Options):
         "share; repeat the option for a mixture.  [default: bleu=1]",
         "--objective",
         many=True,
-    )
-    reference_length: LengthName = option(
-        REFERENCE_LENGTHS,
-        "The reference length for BLEU with several references.",
-        default=OptimizationSettings.reference_length,
     )
     freeze: tuple[str, ...] = option(
         "NAME",

@@ -25,8 +25,7 @@ from phrasescore.runs.ledger import Step, read_entry, refuse_files
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
-from tuning.experiment.plan import COMMANDS, CommandStep, script
-from tuning.experiment.runner import Runner, Say
+from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
 from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
 from tuning.loop.score_benefit import AND
 from tuning.loop.tuning_settings import (

@@ -231,7 +231,7 @@ def optimize_lists(
         NBestError: A list is damaged or does not match the references or the start weights.
         SettingsError: The settings contradict each other.
     """
-    statistics = CandidateStatistics.read(task.references, task.objective, task.reference_length)
+    statistics = CandidateStatistics.read(task.references, task.objective)
     second = second or {}
     plan, lists, notes = _read(task, statistics, second)
     sparse = bool(plan.sparse_weights)

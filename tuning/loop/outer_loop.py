@@ -472,9 +472,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     second = Scores.of(settings, ini)
     frozen = [name for name in settings.freeze if second is None or name not in second.start]
     plan = WeightPlan.from_ini(ini).with_frozen(frozen)
-    texts = CandidateStatistics.read(
-        settings.references, settings.objective, settings.reference_length
-    )
+    texts = CandidateStatistics.read(settings.references, settings.objective)
     for note in texts.notes:
         say(f"note: {note}")
     lines = read_source(settings.source)

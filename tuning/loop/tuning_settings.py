@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.results import Count, Number, Positive, Record, Seconds
-from tuning.metrics.metric_settings import LengthName, Objective
+from tuning.metrics.metric_settings import Objective
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -32,7 +33,6 @@ class OptimizationSettings:
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
         objective: The score to maximise.
-        reference_length: The rule that picks BLEU's reference length from several references.
         freeze: Names of features or components whose weights must not change.
         seed: The seed of everything random.
         threads: The number of threads; ``None`` for all cores.
@@ -42,7 +42,6 @@ class OptimizationSettings:
     optimizer: OptimizerName = "mert"
     restarts: int = 20
     objective: Objective = field(default_factory=Objective)
-    reference_length: LengthName = "closest"
     freeze: tuple[str, ...] = ()
     seed: int = 1
     threads: int | None = None
@@ -153,17 +152,37 @@ def _size_or_digest(path: Path) -> int | str | None:
     return path.stat().st_size if path.is_file() else None
 
 
-@dataclass(frozen=True)
-class RiskSettings:
-    """Settings of minimum-Bayes-risk decoding.
+@dataclass(frozen=True, kw_only=True)
+class Reranking:
+    """The settings of one reranking.
 
     Args:
-        size: The number of distinct candidates to compare.
-        scale: The factor of the model scores, 0 or more.
+        nbest: The n-best list.
+        output: The file for the translations, one per line; ``-`` is standard output.
+        weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
+        source: The source text of the list, to check that no sentence is missing.
+        minimum_bayes_risk: Whether to choose by risk instead of the highest score.
+        mbr_size: The number of distinct candidates to compare.
+        mbr_scale: The factor of the model scores, 0 or more.
+
+    Raises:
+        SettingsError: There are neither weights nor a risk to choose by.
     """
 
-    size: int = 200
-    scale: float = 1.0
+    nbest: str
+    output: str
+    weights: str | None = None
+    source: str | None = None
+    minimum_bayes_risk: bool = False
+    mbr_size: int = 200
+    mbr_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.weights is None and not self.minimum_bayes_risk:
+            raise SettingsError(
+                "the command does not say how to choose",
+                remedy="give --weights FILE, --minimum-bayes-risk, or both",
+            )
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,6 @@ MetricName = Literal["bleu", "chrf", "ter", "accuracy", "cer", "wer"]
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "accuracy", "cer", "wer")
 USUAL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")  # the defaults
 LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
-LengthName = Literal["closest", "shortest", "average"]
-REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 # defaults of the significance tests; the seed is sacrebleu's
 TRIALS, TEST_SEED = 10_000, 12345

@@ -43,7 +43,7 @@ from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, columns_of
-from tuning.metrics.metric_settings import LengthName, MetricName, Objective, TextScoring
+from tuning.metrics.metric_settings import MetricName, Objective, TextScoring
 
 _COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
 _SPACE_IN_WORD = re.compile(r"[^\S ]")
@@ -243,21 +243,18 @@ class CandidateStatistics:
             self._more = LineStatistics([*lines], metrics)
 
     @classmethod
-    def read(
-        cls, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
-    ) -> CandidateStatistics:
+    def read(cls, paths: Sequence[str | Path], objective: Objective) -> CandidateStatistics:
         """Read references for an objective.
 
         Args:
             paths: R reference files of S lines each.
             objective: The objective to compute statistics for.
-            length: The rule that picks BLEU's reference length from several references.
 
         Raises:
             CorpusError: The files differ in their number of lines.
         """
         lines = [list(read_lines(path)) for path in paths]
-        references = References(lines, length=length, names=paths)
+        references = References(lines, names=paths)
         found = cls(references, lines, objective.metrics)
         found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
         return found

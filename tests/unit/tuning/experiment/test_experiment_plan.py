@@ -24,8 +24,8 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     ExperimentTranslation,
 )
-from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.runner import Runner
+from tuning.experiment.plan import Plan
+from tuning.experiment.runner import CommandStep, Runner
 
 INI = """\
 [feature]
