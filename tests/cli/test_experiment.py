@@ -13,7 +13,7 @@ import pytest
 
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tuning.loop.weights import read_weights_file
-from tuning.metrics.score_tables import shown_p
+from tuning.metrics.metric_settings import shown_p
 
 EXPERIMENT = """
 name = "Golden system"
@@ -26,8 +26,10 @@ train_source = "{folder}/dev.en"
 train_target = "{folder}/dev.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
-test_source = "{folder}/test.en"
-test_reference = "{folder}/test.fr"
+[[data.test]]
+name = "test"
+source = "{folder}/test.en"
+reference = "{folder}/test.fr"
 [decoder.sections]
 search-algorithm = 1
 cube-pruning-pop-limit = 20

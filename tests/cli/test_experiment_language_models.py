@@ -18,8 +18,10 @@ system = "system/moses.ini"
 train_target = "{folder}/train.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
-test_source = "{folder}/test.en"
-test_reference = "{folder}/test.fr"
+[[data.test]]
+name = "test"
+source = "{folder}/test.en"
+reference = "{folder}/test.fr"
 [decoder.sections]
 search-algorithm = 1
 cube-pruning-pop-limit = 20

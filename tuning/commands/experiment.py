@@ -85,9 +85,9 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     from tuning.experiment.experiment_settings import SEED
 
     data, folder = settings.data, settings.folder
-    texts = [data.dev_source, data.dev_reference, data.train_source, data.train_target]
-    texts += [path for text in data.tests for path in (text.source, text.reference)]
-    for name in filter(None, (data.system, data.phrase_table, *texts)):
+    texts = [path for text in data.texts for path in (text.source, text.reference)]
+    texts += [data.phrase_table, data.train_source, data.train_target]
+    for name in filter(None, (data.system, *texts)):
         yield "the experiment", folder / name
     if (folder / data.system).is_file():
         for line, _, path in named_paths(MosesIni.read(folder / data.system)):

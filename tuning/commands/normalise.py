@@ -73,7 +73,7 @@ def train(options: TrainOptions) -> None:
     of normalise train.
     """
     from phrasescore.runs.interruption import interruptible
-    from tuning.metrics.score_tables import points
+    from tuning.metrics.metric_settings import points
     from tuning.normalisation.normaliser import train as run
 
     with interruptible(options.folder):

@@ -45,7 +45,7 @@ def optimize(options: OptimizeOptions) -> None:
     JSON, with the weights of every feature and the BLEU (a fraction) of the chosen candidates.
     """
     from tuning.loop.lists import ListOptimization, optimize_lists
-    from tuning.metrics.score_tables import points
+    from tuning.metrics.metric_settings import points
 
     task = options.settings(ListOptimization, objective=options.objective)
     report = optimize_lists(task)

@@ -119,7 +119,7 @@ def tune(options: TuneOptions) -> None:
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:
-    from tuning.metrics.score_tables import points
+    from tuning.metrics.metric_settings import points
 
     for run in report.runs:
         name = f"seed {run.seed}: " if len(report.runs) > 1 else ""

@@ -22,8 +22,7 @@ from tuning.experiment.experiment_settings import (
 )
 from tuning.experiment.plan import Plan, Run
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.score_tables import ScoreTable, points, shown_p
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, ScoreTable, points, shown_p
 from tuning.metrics.significance import ComparedSystem, compare_statistics
 from tuning.metrics.system_comparison import ComparisonRecord
 
@@ -191,7 +190,7 @@ def _compared(
 def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
     """Return the table as Markdown, with explanatory notes."""
     header = ["system", "dev BLEU"]
-    for text in settings.data.tests:
+    for text in settings.data.test:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [_scores(settings, record, row) for row in record.systems]
     table = ScoreTable(header, cells).to_markdown()
@@ -209,11 +208,11 @@ def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
 def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:
     """Return a table with each part of a system and the part's gain on each test set."""
     header, cells = ["part", "of", "over"], []
-    for text in settings.data.tests:
+    for text in settings.data.test:
         header += [f"{text.name} gain", "95 % interval", "p"]
     for part in record.parts:
         line = [part.name, part.system, part.without]
-        for text in settings.data.tests:
+        for text in settings.data.test:
             score = part.texts.get(text.name)
             line += _score_cells(score)[1:] if score else ("not run", _NOTHING, _NOTHING)
         cells.append(line)

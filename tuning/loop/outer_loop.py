@@ -44,8 +44,12 @@ from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
-from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
+from tuning.loop.lists import (
+    ScoredList,
+    estimate_benefits,
+    read_scored,
+    with_empty_translations,
+)
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.tuning_settings import (
     LIMITS,
@@ -56,10 +60,9 @@ from tuning.loop.tuning_settings import (
     TuningSettings,
 )
 from tuning.loop.weights import WEIGHTS, WeightPlan
-from tuning.metrics.metric_scores import objective_score
-from tuning.metrics.score_tables import points
+from tuning.metrics.metric_scores import CandidateStatistics, objective_score
+from tuning.metrics.metric_settings import points
 from tuning.metrics.significance import mean_and_deviation
-from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
 
@@ -327,7 +330,7 @@ class Tuning:
         pool = with_empty_translations(self._pool, task.statistics)
         benefits = estimate_benefits(self._plan, pool, weights, task.settings)
         for benefit in benefits:
-            task.say(f"note: {benefit_in_words(benefit, str(self._objective))}")
+            task.say(f"note: {benefit.in_words(str(self._objective))}")
         self._write_ini(complete)
         record = task.record(
             complete,

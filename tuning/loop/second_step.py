@@ -25,10 +25,9 @@ from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
 from tuning.loop.decoding import NBestDecoder, Say, text_tables
 from tuning.loop.lists import ListOptimization, optimize_lists
-from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan
-from tuning.metrics.score_tables import points
+from tuning.metrics.metric_settings import points
 
 _SIZE = 100
 _OPTIMIZATION = [field.name for field in dataclasses.fields(OptimizationSettings)]
@@ -134,7 +133,7 @@ class SecondStep:
             f"{objective} {points(tuned.start_score)} -> {points(tuned.score)}"
         )
         for benefit in tuned.benefits:
-            self.say(f"note: {benefit_in_words(benefit, objective)}")
+            self.say(f"note: {benefit.in_words(objective)}")
         return tuned, rescoring
 
     @property
@@ -197,7 +196,7 @@ class SecondStep:
         def optimize() -> dict[str, Any]:
             report = optimize_lists(task, scores.start)
             # `run` tells the benefits, also of a step that an earlier call has done
-            told = [benefit_in_words(each, str(task.objective)) for each in report.benefits]
+            told = [each.in_words(str(task.objective)) for each in report.benefits]
             for note in (note for note in report.notes if note not in told):
                 self.say(f"note: {note}")
             plan = WeightPlan.from_ini(MosesIni.read(ini))

@@ -13,7 +13,7 @@ from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.results import Count, Number, Positive, Record, Seconds
-from tuning.metrics.metric_settings import Objective
+from tuning.metrics.metric_settings import Objective, gain_in_words
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -68,6 +68,7 @@ class OptimizationSettings:
 
 # the settings of the models that choose among the candidates
 _SECOND_STEP = "rescore", "rescore_names", "rescore_size", "scorers"
+AND = " + "  # between the names of scores that are judged together
 LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
@@ -241,6 +242,21 @@ class ScoreBenefit:
     gain: Number
     low: Number
     high: Number
+
+    def in_words(self, objective: str) -> str:
+        """Say in a sentence whether the score helps.
+
+        >>> ScoreBenefit("NeuralLM0", 0.2, 0.004, 0.001, 0.007).in_words("bleu")
+        'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
+        """
+        one, several = ("helps", "help") if self.low > 0 else ("is not", "are not")
+        verdict = several if AND in self.name else one
+        verdict += "" if self.low > 0 else " shown to help"
+        gain = gain_in_words(self.gain, self.low, self.high, objective)
+        said = f"{self.name} {verdict}: {gain}, an estimate over lists"
+        if self.weight is not None and self.weight < 0:
+            said += "; its weight is negative, so translations that its model finds probable lose"
+        return said
 
 
 @dataclass(frozen=True)

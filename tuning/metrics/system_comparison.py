@@ -19,26 +19,28 @@ from phrasescore.runs.results import Count, Positive, Record
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import (
+    LABELS,
+    SEGMENTS,
     TEST_SEED,
     TRIALS,
     MetricName,
+    ScoreTable,
     SentenceSelection,
     TextScoring,
+    points,
+    shown_p,
 )
-from tuning.metrics.score_tables import ScoreTable, points, shown_p
-from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
 from tuning.metrics.significance import ComparedSystem, compare_segments, compare_statistics
 from tuning.metrics.text_scores import (
-    LABELS,
     NamedLines,
     ReferenceTexts,
+    Rows,
     ScoredText,
+    SelectedSentences,
     TextFile,
+    select_sentences,
     signatures,
 )
-
-SEGMENTS = "segments"  # the name of the metric if the files give a score for each segment
-_LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 
 @dataclass(frozen=True)
@@ -238,7 +240,7 @@ class SystemComparison:
             "randomisation of sentences. Both tests are two-sided, with "
             f"{self.record.trials:,} trials and seed {self.record.seed}.{by_length} "
             + " ".join(
-                f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
+                f"{LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
             )
         )
 
@@ -266,7 +268,7 @@ def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
     rows = []
     for metric, systems in scores.items():
         shown = _segment_score if metric == SEGMENTS else points
-        prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
+        prefix = f"{LABELS[metric]} " if len(scores) > 1 else ""
         for system in systems:
             cells = [prefix + system.system, str(len(system.runs))]
             cells += [shown(system.mean), shown(system.deviation)]
@@ -279,7 +281,7 @@ def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
             p_values = shown_p(found.p_bootstrap), shown_p(found.p_randomization)
             rows.append([*cells, gain, f"{low} to {high}", *p_values])
     if len(scores) == 1:
-        header[0] = _LABELS[next(iter(scores))]
+        header[0] = LABELS[next(iter(scores))]
     return ScoreTable(header, rows)
 
 

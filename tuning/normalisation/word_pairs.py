@@ -28,8 +28,7 @@ from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.table.input_files import whole_number
-from tuning.metrics.metric_settings import TEST_SEED
-from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.metric_settings import TEST_SEED, ScoreTable, points
 
 # a file whose entries have more words than this on average holds sentences
 _MAX_MEAN_WORDS = 4.0

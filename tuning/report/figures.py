@@ -12,11 +12,16 @@ from phrasescore.errors import InputError
 from phrasescore.model.folder import CurvePoint
 from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
 from tuning.loop.tuning_settings import TuningRecord, weights_by_component
-from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName
-from tuning.metrics.score_tables import ScoreTable
+from tuning.metrics.metric_settings import (
+    LABELS,
+    LOWER_IS_BETTER,
+    METRICS,
+    SEGMENTS,
+    MetricName,
+    ScoreTable,
+)
 from tuning.metrics.significance import ComparedSystem, SystemDifference
-from tuning.metrics.system_comparison import SEGMENTS, ComparisonRecord
-from tuning.metrics.text_scores import LABELS
+from tuning.metrics.system_comparison import ComparisonRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -32,7 +32,6 @@ from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.experiment.table import ExperimentRecord
 from tuning.improvement.session import ImproveRecord
-from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.weights import WEIGHTS
 from tuning.metrics.system_comparison import ComparisonRecord, score_table
@@ -309,7 +308,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
     results.notes += [f"The tuning {found.name}: {warning}." for warning in record.warnings]
     if record.seeds is not None:  # a summary; each run has its own record, but not of rescoring
         told = record.benefits if record.rescoring else ()
-        words = (benefit_in_words(each, record.objective) for each in told)
+        words = (each.in_words(record.objective) for each in told)
         results.notes += [f"The tuning {found.name}: {each}." for each in words]
         return
     rounds = [each.number for each in record.curve]
@@ -393,7 +392,7 @@ def write_report(path: str | Path, results: Results) -> None:
     """
     functions = (
         score_table, interval_figure, about_scores, tuning_figure,
-        weights_table, benefit_in_words, learning_figure, in_short,
+        weights_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

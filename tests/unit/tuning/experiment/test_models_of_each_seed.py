@@ -42,8 +42,8 @@ def settings(tmp_path: Path) -> ExperimentSettings:
         (tmp_path / f"lm-{seed}").mkdir()
         (tmp_path / f"lm-{seed}" / "config.json").write_text('{"kind": "feed-forward-lm"}')
     data = ExperimentData(
-        str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table",
-        train_source="train.en", train_target="train.fr",
+        str(tmp_path), "moses.ini", "dev.en", "dev.fr",
+        (ExperimentText("test", "test.en", "test.fr"),), "table", "train.en", "train.fr",
     )  # fmt: skip
     models = {
         "rnn": ExperimentModel(),

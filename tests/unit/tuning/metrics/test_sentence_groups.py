@@ -15,9 +15,13 @@ from phrasescore.errors import CorpusError, ModelError, PhraseTableError, Settin
 from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_settings import SentenceSelection, TextScoring
-from tuning.metrics.sentence_groups import SelectedSentences, length_groups, select_sentences
 from tuning.metrics.system_comparison import compare_systems, evaluate
-from tuning.metrics.text_scores import ReferenceTexts
+from tuning.metrics.text_scores import (
+    ReferenceTexts,
+    SelectedSentences,
+    length_groups,
+    select_sentences,
+)
 
 BLEU = TextScoring(("bleu",))
 

@@ -20,8 +20,7 @@ from tests.support.result_folders import (
     write_tuning,
 )
 from tuning.loop.tuning_settings import Optimized, TunedRound, TuningRecord
-from tuning.metrics.metric_settings import MetricName
-from tuning.metrics.score_tables import shown_p
+from tuning.metrics.metric_settings import MetricName, shown_p
 from tuning.metrics.significance import ComparedSystem
 from tuning.report import figures
 from tuning.report.figures import ScoreSet
