@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.options import THREADS, Result
+from phrasescore.commands.options import THREADS, Result, say
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
@@ -70,9 +70,6 @@ def experiment(options: ExperimentOptions) -> None:
             click.echo(str(step.work))
         return
     from tuning.experiment.session import run_experiment
-
-    def say(line: str) -> None:
-        click.echo(line, err=True)
 
     table, record = run_experiment(settings, options.output, options.jobs, say, options.rows)
     options.show(record.to_json(), table)

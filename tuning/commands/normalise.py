@@ -7,9 +7,8 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.options import CORES, BoundedInt, Result
+from phrasescore.commands.options import CORES, BoundedInt, Result, say, show_notes
 from phrasescore.commands.paths import INPUT, OUTPUT, PathName, Use
-from tuning.commands.options import show_notes
 
 
 class TrainOptions(Options):
@@ -85,14 +84,13 @@ def train(options: TrainOptions) -> None:
             lowercase=options.lowercase,
             neural=options.neural,
             threads=options.threads,
-            say=lambda text: click.echo(text, err=True),
+            say=say,
         )
-    click.echo(
+    say(
         f"{points(choice.right)} % of {choice.dev_words:,} dev words right, "
-        f"{points(choice.system_right)} % by the system alone: {choice.rule}",
-        err=True,
+        f"{points(choice.system_right)} % by the system alone: {choice.rule}"
     )
-    click.echo(f"the normaliser is ready: {options.folder}", err=True)
+    say(f"the normaliser is ready: {options.folder}")
 
 
 @command("apply", ApplyOptions, short_help="Write the normal forms of words.")

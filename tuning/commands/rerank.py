@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import click
-
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file
+from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file, say, show_notes
 from phrasescore.commands.paths import INPUT
-from tuning.commands.options import show_notes
 from tuning.loop.tuning_settings import Reranking
 
 
@@ -55,4 +52,4 @@ def rerank(options: RerankOptions) -> None:
 
     report = choose(options.settings(Reranking))
     show_notes(report.notes)
-    click.echo(str(report), err=True)
+    say(str(report))

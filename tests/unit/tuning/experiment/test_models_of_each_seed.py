@@ -18,6 +18,7 @@ from tuning.experiment.experiment_settings import (
     ExperimentModel,
     ExperimentSettings,
     ExperimentSystem,
+    ExperimentText,
 )
 from tuning.experiment.plan import Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
