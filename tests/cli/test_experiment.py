@@ -90,7 +90,6 @@ def test_from_a_file_to_the_table_and_again(
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "| Baseline | " in said
-    assert "Tuning: MERT with --restarts 2, at most 1 rounds, 10-best, the embedded" in said
     assert "| Later | not run | not run |" in said
     assert "Reranked: not run; left out by --only." in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))

@@ -122,13 +122,6 @@ class TuneOptions(OptimizationOptions, Result):
         "The maximum number of candidates of a sentence to choose among.  [default: that of "
         "SYSTEM's rescoring.json, or 100]",
     )
-    rescore_names: tuple[str, ...] = option(
-        "NAME",
-        "The name of a model's feature, one for each model.  [default: by kind]",
-        "--rescore-name",
-        many=True,
-        needs=("rescore",),
-    )
     scorers: tuple[tuple[str, str], ...] = option(
         named_command,
         "A program whose scores choose, too, as for decode --scorer; may be repeated.",

@@ -141,20 +141,10 @@ class TuningResult:
         return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
 
 
-@dataclass(frozen=True)
-class _Proposal:
-    """The result of an optimisation: its scores, and the weights of the next round.
+@dataclass(frozen=True, kw_only=True)
+class _Proposal(Optimized):
+    """The result of an optimisation, and the weights to decode with next, by feature."""
 
-    Args:
-        score: The objective of the weights that were found over all candidates.
-        start_score: The objective of the best weights before.
-        share: See ``Optimized``.
-        weights: The weights to decode with, by feature.
-    """
-
-    score: float
-    start_score: float
-    share: float
     weights: dict[str, tuple[float, ...]]
 
 

@@ -20,7 +20,6 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import Rescoring, check_names, names_by_kind, place_model
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
 from tuning.loop.decoding import NBestDecoder, Say, text_tables
@@ -59,7 +58,8 @@ class Scores:
         before = Rescoring.read(ini.base)
         models: dict[str, Path] = {}
         if settings.rescore:
-            models = _named(settings, ini)
+            named = names_by_kind(settings.rescore, [line.name for line in ini.features])
+            models = dict(zip(named, map(Path, settings.rescore), strict=True))
         elif before is not None:
             found = zip(before.models, before.folders(Path(ini.base)), strict=True)
             models = {model.name: path for model, path in found}
@@ -77,17 +77,6 @@ class Scores:
     def need_phrases(self) -> bool:
         """Whether a model scores the phrases of the candidates."""
         return not all(read_kind(path).of_sentences for path in self.models.values())
-
-
-def _named(settings: TuningSettings, ini: MosesIni) -> dict[str, Path]:
-    """Return the folders of ``--rescore`` with their given names, or with names by kind."""
-    names = list(settings.rescore_names)
-    if names and len(names) != len(settings.rescore):
-        given, models = counted(len(names), "name"), counted(len(settings.rescore), "model")
-        raise SettingsError(f"{given} for {models}", remedy="give one --rescore-name for each")
-    names = names or names_by_kind(settings.rescore, [line.name for line in ini.features])
-    check_names(names)
-    return dict(zip(names, map(Path, settings.rescore), strict=True))
 
 
 @dataclass(frozen=True)

@@ -67,7 +67,7 @@ class OptimizationSettings:
 
 
 # the settings of the models that choose among the candidates
-_SECOND_STEP = "rescore", "rescore_names", "rescore_size", "scorers"
+_SECOND_STEP = "rescore", "rescore_size", "scorers"
 AND = " + "  # between the names of scores that are judged together
 LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
@@ -88,7 +88,6 @@ class TuningSettings(OptimizationSettings):
         runs: The number of runs.
         rescore: The folders of models that choose among the candidates; empty for those of the
             system's ``rescoring.json``, if it has one.
-        rescore_names: The names of their features; empty for names by kind.
         rescore_size: The maximum number of candidates of a sentence; ``None`` for that of
             ``rescoring.json``, or 100.
         scorers: The commands of programs that score candidates, by the names of their features.
@@ -103,7 +102,6 @@ class TuningSettings(OptimizationSettings):
     rounds: int = 8
     runs: int = 1
     rescore: tuple[str, ...] = ()
-    rescore_names: tuple[str, ...] = ()
     rescore_size: int | None = None
     scorers: Mapping[str, str] = field(default_factory=dict)
 
