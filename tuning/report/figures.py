@@ -1,4 +1,4 @@
-"""The scores and figures of a report: gains, tuning rounds, weights, learning curves."""
+"""The scores, weights and figures of a report: tuning rounds and learning curves."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tuning.metrics.metric_settings import (
     MetricName,
     ScoreTable,
 )
-from tuning.metrics.significance import ComparedSystem, SystemDifference
+from tuning.metrics.significance import ComparedSystem
 from tuning.metrics.system_comparison import ComparisonRecord
 
 if TYPE_CHECKING:
@@ -57,11 +57,6 @@ class ScoreSet:
     def label(self) -> str:
         """The name of the metric."""
         return LABELS[self.metric]
-
-    @property
-    def compared(self) -> list[tuple[ComparedSystem, SystemDifference]]:
-        """The systems that are compared with the first one, with their gains."""
-        return [(each, each.difference) for each in self.systems if each.difference is not None]
 
 
 def score_sets(
@@ -118,29 +113,6 @@ class Figure:
     name: str
     image: str
     caption: str
-
-
-def interval_figure(scores: ScoreSet) -> Figure:
-    """Draw the gain of each system with its interval."""
-    shown = [(system.system, gain) for system, gain in scores.compared]
-    first = scores.systems[0].system
-
-    def draw(canvas: Canvas) -> None:
-        axes = _plain_axes(canvas)
-        for row, (_, gain) in enumerate(shown):
-            axes.plot([100 * gain.low, 100 * gain.high], [row, row], color=COLOURS[0], linewidth=2)
-            axes.plot([100 * gain.gain], [row], "o", color=COLOURS[0], markersize=6)
-        axes.axvline(0, color=_QUIET, linewidth=1)
-        axes.set_yticks(range(len(shown)), [_short(name) for name, _ in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"{scores.label} gained over {_short(first)}")
-
-    return Figure(
-        f"{scores.label} gained over {first} on {scores.title}, each with its 95 % interval.",
-        svg_image(draw, _WIDTH, 0.8 + 0.34 * len(shown)),
-        "If an interval contains 0, there may be no gain at all.",
-    )
 
 
 def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:

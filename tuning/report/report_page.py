@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,7 +38,6 @@ from tuning.metrics.system_comparison import ComparisonRecord, score_table
 from tuning.report.figures import (
     ScoreSet,
     about_scores,
-    interval_figure,
     learning_figure,
     score_sets,
     tuning_figure,
@@ -229,8 +228,10 @@ def read_results(folder: Path) -> Results:
         InputError: The folder has no results.
     """
     kinds = list(_NOUNS)
-    found = [each for each in find_results(folder) if type(each.record) in kinds]
-    found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
+    found = sorted(
+        find_results(folder),
+        key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)),
+    )
     if not found:
         some = any(folder.iterdir())
         raise InputError(
@@ -246,22 +247,12 @@ def read_results(folder: Path) -> Results:
     results.holds = ", ".join(
         counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
     )
-    for each in _distinctly_named(found):
+    for each in found:
         try:
             _add(results, each, folder)
         except PhrasescoreError as error:
             results.notes.append(left_out(error))
     return results
-
-
-def _distinctly_named(found: Sequence[FoundResult]) -> Iterator[FoundResult]:
-    """Yield all results; the names of experiments that share a name get their folders' names."""
-    names = Counter(each.record.name for each in found if isinstance(each.record, ExperimentRecord))
-    for each in found:
-        record = each.record
-        if isinstance(record, ExperimentRecord) and names[record.name] > 1:
-            record = replace(record, name=f"{record.name}, {each.name}")
-        yield replace(each, record=record)
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
@@ -350,7 +341,7 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
     for name in sorted(record.texts, key=lambda text: text == _DEV):
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
-            title = f"{name} ({record.name})"
+            title = f"{name} ({found.name})"
             _add_comparison(results, text, title, found, is_dev=name == _DEV)
 
 
@@ -391,7 +382,7 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, about_scores, tuning_figure,
+        score_table, about_scores, tuning_figure,
         weights_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()

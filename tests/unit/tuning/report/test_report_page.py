@@ -150,7 +150,7 @@ def test_links_and_figures_for_everybody(tmp_path: Path) -> None:
     links = {found["href"] for found in page.all("a")}
     assert links <= {f"#{each}" for each in ids} and len(links) > 3
     pictures = [*page.all("img")]
-    assert len(pictures) == len([*page.all("figure")]) >= 2
+    assert len(pictures) == len([*page.all("figure")]) >= 1
     assert all(found["alt"] for found in pictures)
     assert all(found.get("scope") in ("row", "col") for found in page.all("th"))
     tables = [found for found in page.all("div") if found.get("role") == "region"]
