@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -122,13 +123,13 @@ def evaluate(options: EvaluateOptions) -> None:
     """
     from tuning.normalisation.normaliser import Normaliser
     from tuning.normalisation.word_pairs import evaluate as measure
-    from tuning.normalisation.word_pairs import read_pairs
+    from tuning.normalisation.word_pairs import read_pairs, score_table
 
     normaliser = Normaliser(options.folder, threads=options.threads)
     pairs = read_pairs(options.pairs, lowercase=normaliser.choice.lowercase)
     show_notes(pairs.notes)
-    found = measure(normaliser.forms(pairs.words), pairs, normaliser.memory)
-    options.show(found.to_json(), found.to_text())
+    scores = measure(normaliser.forms(pairs.words), pairs, normaliser.memory)
+    options.show({each.name: asdict(each) for each in scores}, score_table(scores).to_text())
 
 
 for each in (train, apply, evaluate):

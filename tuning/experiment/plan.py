@@ -37,8 +37,8 @@ from moses_integration.ini.model_files import named_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
-from phrasescore.model.kinds import Kind, kind_named
-from phrasescore.runs.json_files import read_object
+from phrasescore.model.folder import read_kind
+from phrasescore.model.kinds import Kind
 from tuning.experiment.experiment_settings import (
     SEED,
     TRAINING_DATA,
@@ -155,20 +155,12 @@ class Plan:
         """Return the kind of a model; the folder of an existing model states the kind.
 
         Raises:
-            SettingsError: The folder states a kind that this version does not know.
+            ModelError: The folder is not a model.
         """
         model = self.settings.models[name]
-        if not model.folder:
-            return model.described_kind
         folder = self.model_folder(name, self.settings.seeds[0])
-        try:
-            said = read_object(folder / "config.json")["kind"]
-        except (OSError, ValueError, LookupError):
-            return model.described_kind  # the step that reads the folder will report the error
-        try:
-            return kind_named(str(said))
-        except SettingsError as error:
-            raise error.at(folder) from None
+        # a missing folder is reported with the other inputs
+        return read_kind(folder) if model.folder and folder.exists() else model.described_kind
 
     def scores_phrases(self, system: ExperimentSystem) -> bool:
         """Return whether a row rescores with a phrase model, which needs lists with phrases."""

@@ -41,6 +41,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
 
     Raises:
         InputError: The data folder, a text, the system or a model does not exist.
+        ModelError: An existing folder is not a model.
         IniError: Real Moses is selected and cannot read the system.
         SettingsError: A row uses a model in a way that its kind does not support, or an option in
             the file does not exist.

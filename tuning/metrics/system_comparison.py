@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,7 +205,7 @@ class ComparisonRecord(Record):
     files: dict[str, tuple[str, ...]]
     metrics: dict[str, tuple[ComparedSystem, ...]]
     notes: tuple[str, ...]
-    by_length: Sequence[object] | None = None
+    by_length: Sequence[Any] | None = None
     source: str = ""
 
 
@@ -215,14 +214,12 @@ class SystemComparison:
     """The comparison of each system with the first.
 
     Attributes:
-        record: The output of ``compare --json`` without length groups: files, settings, scores.
+        record: The output of ``compare --json``: files, settings, scores.
         sentences: The scored sentences.
-        by_length: The ``scores`` of each length group.
     """
 
     record: ComparisonRecord
     sentences: SelectedSentences
-    by_length: tuple[Mapping[str, tuple[ComparedSystem, ...]], ...] = ()
 
     @property
     def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
@@ -233,7 +230,7 @@ class SystemComparison:
         """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
         by_chance = " With many groups, some show a difference by chance alone."
-        by_length = by_chance if self.by_length else ""
+        by_length = by_chance if self.record.by_length else ""
         return (
             f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
             "over sentences and, where a system has several runs, over runs. AR: approximate "
@@ -247,19 +244,16 @@ class SystemComparison:
     def to_text(self) -> str:
         """Return the table that the command ``compare`` prints, with its explanation."""
         groups = "".join(
-            f"\n{group}, {counted(len(group.rows), 'sentence')}\n{score_table(scores).to_text()}"
-            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+            f"\n{group}, {counted(len(group.rows), 'sentence')}\n"
+            f"{score_table(found['metrics']).to_text()}"
+            for group, found in zip(self.sentences.groups, self.record.by_length or (), strict=True)
         )
         explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
         return f"{score_table(self.scores).to_text()}{groups}\n{explanation}\n"
 
     def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
-        groups = [
-            {**group.to_json(), "metrics": dict(scores)}
-            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
-        ]
-        return dataclasses.replace(self.record, by_length=groups or None).to_json()
+        return self.record.to_json()
 
 
 def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
@@ -331,6 +325,7 @@ def compare_systems(
             for metric in texts.scoring.metrics
         }
 
+    groups = [{**group.to_json(), "metrics": compared(group.rows)} for group in chosen.groups]
     record = ComparisonRecord(
         references=tuple(str(Path(path)) for path in references),
         sentences=len(chosen.rows),
@@ -341,8 +336,9 @@ def compare_systems(
         files=_names(systems),
         metrics=compared(chosen.rows),
         notes=tuple(notes),
+        by_length=groups or None,
     )
-    return SystemComparison(record, chosen, tuple(compared(group.rows) for group in chosen.groups))
+    return SystemComparison(record, chosen)
 
 
 def _names(systems: Mapping[str, Sequence[TextFile]]) -> dict[str, tuple[str, ...]]:

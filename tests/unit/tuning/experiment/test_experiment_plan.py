@@ -56,7 +56,9 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
     for seed in (1, 2):
         (tmp_path / f"lm-{seed}").mkdir()
-        (tmp_path / f"lm-{seed}" / "config.json").write_text('{"kind": "feed-forward-lm"}')
+        (tmp_path / f"lm-{seed}" / "config.json").write_text(
+            '{"kind": "feed-forward-lm", "format": 1}'
+        )
     data = ExperimentData(
         str(tmp_path), "moses.ini", "dev.en", "dev.fr",
         (ExperimentText("test", "test.en", "test.fr"),), "table.gz", "train.en", "train.fr",

@@ -41,7 +41,9 @@ def settings(tmp_path: Path) -> ExperimentSettings:
         (tmp_path / f"test.{side}").write_text("un homme\n")
     for seed in (1, 2, 3):
         (tmp_path / f"lm-{seed}").mkdir()
-        (tmp_path / f"lm-{seed}" / "config.json").write_text('{"kind": "feed-forward-lm"}')
+        (tmp_path / f"lm-{seed}" / "config.json").write_text(
+            '{"kind": "feed-forward-lm", "format": 1}'
+        )
     data = ExperimentData(
         str(tmp_path), "moses.ini", "dev.en", "dev.fr",
         (ExperimentText("test", "test.en", "test.fr"),), "table", "train.en", "train.fr",
@@ -136,6 +138,8 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     later = Plan(more, plan.results)
     again = ResultsKeeper(later, Ledger(plan.results / "steps"))
     assert seeds(later, again, set()) == {"Baseline": [1, 2], "CSLM": [1, 2]}
-    (tmp_path / "lm-2" / "config.json").write_text('{"kind": "feed-forward-lm", "order": 9}')
+    (tmp_path / "lm-2" / "config.json").write_text(
+        '{"kind": "feed-forward-lm", "format": 1, "order": 9}'
+    )
     changed = ResultsKeeper(later, Ledger(plan.results / "steps"))
     assert seeds(later, changed, set()) == {"Baseline": [1, 2]}
