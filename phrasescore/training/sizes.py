@@ -42,6 +42,11 @@ _SIZES: Mapping[Material, _Sizes] = {
 }
 
 
+def smallest(learns_from: Material) -> int:
+    """Return the smallest number of hidden units that is ever chosen."""
+    return _SIZES[learns_from].hidden[-1]
+
+
 def passes_of(
     hidden: int, passes: float, measured: int, learns_from: Material = "phrases"
 ) -> float:
@@ -86,4 +91,4 @@ def hidden_for(
         for each in sizes.hidden
         if each * each <= words and passes_of(each, passes, measured, learns_from) >= sizes.passes
     )
-    return next(able, sizes.hidden[-1])
+    return next(able, smallest(learns_from))

@@ -141,8 +141,9 @@ class Runner:
     Args:
         results: The folder of all outputs; nothing outside this folder is ever deleted.
         folder: The current directory of the commands.
+        jobs: The maximum number of commands at a time.
         say: Prints a line for each step.
-        after: Called with each step that has run successfully, if anything is.
+        after: Called with each step that has run successfully.
         announce: Called with each step before it runs; by default, its name is printed.
 
     Attributes:
@@ -154,30 +155,33 @@ class Runner:
         self,
         results: Path,
         folder: Path,
+        jobs: int,
         say: Say,
-        after: Callable[[CommandStep], None] = lambda step: None,
+        after: Callable[[CommandStep], None],
         announce: Callable[[CommandStep], None] | None = None,
     ) -> None:
-        self._results, self._folder, self._say = results, folder, say
-        self._after, self._announce = after, announce or self._name
+        self._results, self._folder, self._jobs = results, folder, jobs
+        self._say, self._after = say, after
+        self._announce = announce or self._name
         self.done: set[str] = set()
         self.ledger = Ledger(results / "steps")
         self._running: set[str] = set()
         self._stops = 0
 
-    def run(self, steps: Sequence[CommandStep], jobs: int = 1) -> int:
+    def run(self, steps: Sequence[CommandStep], jobs: int | None = None) -> int:
         """Run the steps that are not done, and return their number.
 
         Args:
             steps: The steps.
-            jobs: The maximum number of commands at a time.
+            jobs: The maximum number of these commands at a time, if it is another one.
 
         Raises:
             PhrasescoreError: A step failed; the other running steps were allowed to end.
             InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
         """
         makers = {path: step.name for step in steps for path in step.outputs}
-        waiting, ran = list(steps), 0
+        waiting = list(steps)
+        jobs, ran = jobs or self._jobs, 0
         # the outer _stopping_children is for an interruption while the pool shuts down after a
         # failure and waits for the steps that still run
         with (

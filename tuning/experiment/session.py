@@ -176,10 +176,10 @@ def run_experiment(
             if step.name in final:
                 write()
 
-        runner = Runner(folder, settings.folder, say, after)
+        runner = Runner(folder, settings.folder, jobs, say, after)
         keeper = ResultsKeeper(plan, runner.ledger, rows)
         write()
-        ran = runner.run(steps, jobs)
+        ran = runner.run(steps)
         say(f"{ran} of {len(steps)} steps were run, the others were already done")
         return write()
 

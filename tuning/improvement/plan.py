@@ -6,6 +6,7 @@ All outputs are in one folder:
   ``dev.target``, the dev set prepared like its text (and ``more.target.gz``, further text);
   otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
+* ``speed/``: a phrase model that was trained for seconds, to measure its speed;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
 * ``inis/``: the tuned baseline with new parts, before their tuning;
 * ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
@@ -32,7 +33,7 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.runs.processes import usable_cores
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import SIDES
-from phrasescore.training.sizes import hidden_for
+from phrasescore.training.sizes import hidden_for, smallest
 from phrasescore.words import SHORTLIST_WORDS
 from tuning.experiment.runner import PROGRAM, CommandStep, command_step
 from tuning.loop.weights import WEIGHTS
@@ -256,6 +257,17 @@ class ImprovePlan:
                 counts.update(words_of(line))
         repeated = sum(count > 1 for count in counts.values())
         return max(1, own, min(repeated, SHORTLIST_WORDS))
+
+    def measure(self, seconds: float) -> CommandStep:
+        """Return the step that trains a small phrase model for some seconds, for its speed."""
+        words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
+        words += ["--threads", self.threads, "--max-time", f"{seconds:.0f}s"]
+        return _step("speed", *words, self.table, self.speed)
+
+    @property
+    def speed(self) -> Path:
+        """The model of `measure`."""
+        return self.folder / "speed"
 
     def add(self, parts: Parts) -> Iterator[CommandStep]:
         """Yield the steps that add parts to the baseline: a column and a language model."""

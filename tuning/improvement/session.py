@@ -1,4 +1,4 @@
-"""Runs an improvement: trains, tunes, leaves out what does not help, packs the system.
+"""Runs an improvement: measures, trains, tunes, leaves out what does not help, packs the system.
 
 Which steps follow depends on the results of earlier ones. So the steps run in groups, and each
 decision is made again from recorded results when the command continues. Only the division of the
@@ -7,6 +7,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -25,7 +26,7 @@ from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
-from tuning.improvement.plan import PARTS, ImprovePlan, Parts, part_of, training_of
+from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
 from tuning.loop.tuning_settings import (
     AND,
     ScoreBenefit,
@@ -49,6 +50,7 @@ _BASELINE_SHARE, _TUNING_SHARE, _SLOWER, _TUNINGS = 0.25, 0.1, 2.0, 2
 _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
+_SECONDS_TO_MEASURE = 10.0
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 ALL_PARTS = "all parts"
@@ -121,7 +123,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._runner = Runner(plan.folder, Path.cwd(), say, announce=self._announce)
+        self._runner = Runner(plan.folder, Path.cwd(), 1, say, lambda step: None, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""
@@ -216,15 +218,22 @@ class _Improvement:
 
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
         """Train the models, and return the passes that each made over its examples."""
-        plan, is_time = self._plan, self._time is not None
-        parts = [part for lane in plan.lanes for part in lane]
+        plan, passes = self._plan, dict[str, float]()
+        parts, is_time = [part for lane in plan.lanes for part in lane], self._time is not None
+        if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
+            parts.remove(PHRASE)
+            passes[PHRASE.name] = enough
+            others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
+            limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
         steps = [plan.train(part, limits[part.name], is_time=is_time) for part in parts]
         self._do(steps, jobs=len(plan.lanes))
-        # the ledger repeats a training whose files have changed, so the records can be read
-        records: dict[str, Any] = {
-            part.name: read_object(plan.model(part) / PROVENANCE)["training"] for part in parts
-        }
-        return {name: training["passes"] for name, training in records.items()}
+        return passes | {part.name: _training(plan.model(part))["passes"] for part in parts}
+
+    def _phrase_passes(self, time: float) -> float:
+        """Measure how many passes a small phrase model makes in a time."""
+        self._do([self._plan.measure(min(_SECONDS_TO_MEASURE, math.ceil(time / 4)))])
+        found = _training(self._plan.speed)
+        return found["passes"] * time / found["seconds"]
 
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
@@ -349,6 +358,12 @@ def check_texts(plan: ImprovePlan) -> None:
             f"and {own:.0%} on its source side",
             remedy="swap --source and --reference, or the two files of --parallel",
         )
+
+
+def _training(model: Path) -> Mapping[str, Any]:
+    """Return the record of a training: its passes, seconds and others."""
+    found: Any = read_object(model / PROVENANCE)["training"]
+    return found  # the ledger repeats a training whose files have changed
 
 
 def _read(path: Path, kind: type[Any]) -> Any:

@@ -24,8 +24,8 @@ def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
     """Run steps; return their number and their names in order."""
     ran: list[str] = []
-    runner = Runner(folder, folder, lambda line: None, lambda step: ran.append(step.name))
-    return runner.run(steps, jobs), ran
+    runner = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
+    return runner.run(steps), ran
 
 
 def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     """An output elsewhere is never deleted; only its command may overwrite it."""
     results = tmp_path / "results"
     outside = tmp_path / "outside"
-    runner = Runner(results, tmp_path, lambda line: None)
+    runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
     for number in (1, 2):
         words = ("/bin/sh", "-c", f"echo {number} >> outside")
         runner.run([command_step("s", words, (outside,))])
@@ -157,7 +157,7 @@ def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
     """A message names the changed file, or the changed command."""
     (tmp_path / "source").write_text("1")
     said: list[str] = []
-    runner = Runner(tmp_path, tmp_path, said.append)
+    runner = Runner(tmp_path, tmp_path, 1, said.append, lambda step: None)
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
