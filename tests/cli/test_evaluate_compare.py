@@ -47,6 +47,20 @@ def test_evaluate(phrasescore: Phrasescore, texts: dict[str, list[str]]) -> None
     assert [100 * value for value in results[1]["precisions"]] == pytest.approx(theirs.precisions)
 
 
+@pytest.mark.parametrize("stem", ["several", "several.ref"])
+def test_numbered_references(phrasescore: Phrasescore, tmp_path: Path, stem: str) -> None:
+    """As with mert-moses.pl, one name stands for the files with this name and a number."""
+    (tmp_path / "hyp").write_text("a b c\n")
+    (tmp_path / f"{stem}0").write_text("a b\n")
+    (tmp_path / f"{stem}1").write_text("a b c\n")
+    command = ["evaluate", "hyp", "--metric", "wer", "--json", "--reference", "several"]
+    done = phrasescore(*command)
+    assert done.returncode == 0, done.stderr.decode()
+    assert json.loads(done.stdout)["results"][0]["wer"] == 0
+    (tmp_path / "several").write_text("x\n")
+    assert json.loads(phrasescore(*command).stdout)["results"][0]["wer"] == 3
+
+
 def test_accuracy_and_error_rates(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Accuracy counts equal lines; error rates use the closest reference; outer spaces are free."""
     (tmp_path / "hyp").write_text("a b c \nx y\nabcd\n")

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+import click
+
+from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import SEED, BoundedInt, Result, show_notes
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError
@@ -20,15 +23,34 @@ from tuning.metrics.metric_settings import (
 )
 
 
+def references(text: str, *, required: bool = True) -> Field:
+    """Declare ``--reference FILE``, which may be repeated; by default at least one is required."""
+    return option(
+        INPUT, text, "--reference", many=True, required=required, callback=_numbered_files
+    )
+
+
+def _numbered_files(
+    ctx: click.Context, param: click.Parameter, names: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Replace a missing file ``ref`` by ``ref0``, ``ref1`` and so on, as mert-moses.pl does."""
+    found: list[str] = []
+    for name in names:
+        parts = () if Path(name).exists() else _numbered(name) or _numbered(f"{name}.ref")
+        found += [str(INPUT.convert(part, param, ctx)) for part in parts] or [name]
+    return tuple(found)
+
+
+def _numbered(stem: str) -> list[Path]:
+    numbered = (Path(f"{stem}{number}") for number in itertools.count())
+    return list(itertools.takewhile(Path.exists, numbered))
+
+
 class ScoringOptions(Options):
     """Options for the metrics and the choice of sentences."""
 
-    references: tuple[str, ...] = option(
-        INPUT,
-        "A reference translation, plain or gzip; may be repeated.",
-        "--reference",
-        many=True,
-        required=True,
+    references: tuple[str, ...] = references(
+        "A reference translation, plain or gzip; may be repeated."
     )
     metrics: tuple[MetricName, ...] = option(
         METRICS,
@@ -97,12 +119,10 @@ def evaluate(options: EvaluateOptions) -> None:
 class CompareOptions(ScoringOptions, Result):
     """Options of ``compare``."""
 
-    references: tuple[str, ...] = option(
-        INPUT,
+    references: tuple[str, ...] = references(
         "A reference translation, plain or gzip; may be repeated. Required without "
         "--segment-scores.",
-        "--reference",
-        many=True,
+        required=False,
     )
     baselines: tuple[str, ...] = option(
         "[NAME=]FILE",

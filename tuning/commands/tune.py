@@ -12,6 +12,7 @@ from phrasescore.commands.options import SEED, THREADS, BoundedInt, Result, say,
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible
+from tuning.commands.evaluate import references
 from tuning.loop.tuning_settings import OPTIMIZERS, OptimizationSettings, TuningSettings
 from tuning.metrics.metric_settings import Objective, points
 
@@ -84,12 +85,8 @@ class TuneOptions(OptimizationOptions, Result):
 
     ini: str = INI
     source: str = option(INPUT, "The dev set, prepared like the training text.", required=True)
-    references: tuple[str, ...] = option(
-        INPUT,
-        "The reference translation of the dev set, prepared in the same way; may be repeated.",
-        "--reference",
-        many=True,
-        required=True,
+    references: tuple[str, ...] = references(
+        "The reference translation of the dev set, prepared in the same way; may be repeated."
     )
     output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     decoder: str = option(
@@ -211,12 +208,8 @@ class OptimizeOptions(OptimizationOptions, Result):
         many=True,
         required=True,
     )
-    references: tuple[str, ...] = option(
-        INPUT,
-        "A reference translation, tokenised as the lists are; may be repeated.",
-        "--reference",
-        many=True,
-        required=True,
+    references: tuple[str, ...] = references(
+        "A reference translation, tokenised as the lists are; may be repeated."
     )
     start: str | None = option(
         INPUT,

@@ -53,6 +53,7 @@ _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _SECONDS_TO_MEASURE = 10.0
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
+_LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
 _PAGE = """\
 # Improved system
@@ -71,7 +72,9 @@ a gain above 0 are kept. Models that made few passes learn more with a longer `-
 command then trains them further. `commands.sh` has the commands of all steps, and
 `models/NAME/provenance.json` the size of a model.
 
-{times}"""
+{times}
+Licences beside the texts: {licences}
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -311,6 +314,9 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     if ALL_PARTS in record.benefits:
         rows.append([ALL_PARTS, "", _interval(record.benefits[ALL_PARTS]), ""])
     times = [[name, f"{seconds:,.0f}"] for name, seconds in record.seconds.items()]
+    folders = dict.fromkeys(text.parent for text in plan.inputs)
+    files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
+    stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
     system = plan.folder / "system"
     is_raw = (system / SETTINGS_FILE).exists()
     return _PAGE.format(
@@ -320,6 +326,7 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
         raw=" --raw" if is_raw else "",
         parts=ScoreTable(["part", "passes over its text", "gain", "result"], rows).to_markdown(),
         times=ScoreTable(["step", "seconds"], times).to_markdown(),
+        licences="; ".join(stated) or "none found",
     )
 
 

@@ -96,7 +96,8 @@ def test_trainings_share_the_cores(tmp_path: Path) -> None:
 
 
 def test_the_page(tmp_path: Path) -> None:
-    """It says what each part brought and how to translate."""
+    """It says what each part brought and how to translate, and names licences beside the texts."""
+    (tmp_path / "LICENSE").write_text("CC0 1.0 Universal\nmore\n")
     texts = tmp_path / "a", tmp_path / "b"
     plan = ImprovePlan(tmp_path / "better", None, texts, texts)
     record = ImproveRecord(
@@ -114,6 +115,7 @@ def test_the_page(tmp_path: Path) -> None:
     assert f"phrasescore decode {tmp_path}/better/system <" in text
     assert "| build | 1,234 |" in text
     assert "Translate text that is prepared like the parallel text with" in text
+    assert f"{tmp_path}/LICENSE: CC0 1.0 Universal\n" in text
     plan.folder.joinpath("system").mkdir(parents=True)
     (plan.folder / "system" / "text.json").touch()
     assert "/system --raw <" in page(record, plan)
