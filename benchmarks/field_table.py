@@ -37,8 +37,7 @@ from phrasescore.runs.json_files import write_json
 from phrasescore.runs.processes import phrasescore_command
 from tuning.experiment.results import TextStatistics
 from tuning.metrics.metric_scores import columns_of, metric_scores
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring
-from tuning.metrics.score_tables import points, shown_p
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring, points, shown_p
 from tuning.metrics.significance import Bootstrap, bootstrap, resampled_scores
 from tuning.metrics.text_scores import NamedLines, ReferenceTexts
 

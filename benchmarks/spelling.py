@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import dataclasses
 import json
 import resource
 import statistics
@@ -81,7 +82,7 @@ def measure(
         for name, path in held_out.items():
             pairs = read_pairs(path)
             found = evaluate(normaliser.forms(pairs.words), pairs, normaliser.memory)
-            scores[name] = found.to_json()
+            scores[name] = {each.name: dataclasses.asdict(each) for each in found}
     return {"rule": choice.rule, "system_right": choice.system_right, **costs, **scores}
 
 

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -41,9 +41,6 @@ _UNKNOWN = -1
 _CHILD = np.dtype([("key", np.uint64), ("node", np.int32)])
 Counts = NDArray[np.int32]
 Offsets = NDArray[np.int64]
-# how several references give one reference length: the closest to the candidate's length
-# (the shorter of two equally close), the shortest, or the average, rounded down as in Moses
-ReferenceLength: TypeAlias = Literal["closest", "shortest", "average"]
 
 
 def log_brevity_penalty(words: ArrayLike, reference_words: ArrayLike) -> NDArray[np.float64]:
@@ -222,7 +219,6 @@ class References:
 
     Args:
         references: R references of S lines each, words separated by spaces.
-        length: How to choose the reference length if there are several references.
         names: The files of the references, for errors.
 
     Attributes:
@@ -241,7 +237,6 @@ class References:
         self,
         references: Sequence[Sequence[bytes]],
         *,
-        length: ReferenceLength = "closest",
         names: Sequence[str | Path] = (),
     ) -> None:
         if not references:
@@ -254,26 +249,20 @@ class References:
                     path=name,
                     remedy="references must be translations of the same text, line by line",
                 )
-        self._length = length
         self.vocabulary = WordTable()
         encoded = [self.encode(lines, grow=True) for lines in references]
         self._ngrams = _build_trie(encoded)
         self.lengths = np.stack([np.diff(offsets) for _, offsets in encoded], 1)
 
     @classmethod
-    def read(
-        cls,
-        paths: Sequence[str | Path],
-        *,
-        length: ReferenceLength = "closest",
-    ) -> References:
+    def read(cls, paths: Sequence[str | Path]) -> References:
         """Read each reference from a file, plain or gzip.
 
         Raises:
             CorpusError: The files have different numbers of lines.
         """
         references = [list(read_lines(path)) for path in paths]
-        return cls(references, length=length, names=paths)
+        return cls(references, names=paths)
 
     def __len__(self) -> int:
         return len(self.lengths)
@@ -311,11 +300,8 @@ class References:
         return statistics_rows(matches, lengths, self._reference_lengths(chosen, lengths))
 
     def _reference_lengths(self, sentences: NDArray[np.int64], lengths: Counts) -> Counts:
+        """Return (N,) the length of the reference that is closest to each candidate's length."""
         choices = np.sort(self.lengths, 1)[sentences]  # shorter references first
-        if self._length == "average":
-            return (choices.sum(1) // choices.shape[1]).astype(np.int32)
-        if self._length == "shortest":
-            return choices[:, 0].astype(np.int32)
         # if two lengths are equally near, argmin takes the first, which is the shorter one
         nearest = np.abs(choices - lengths[:, None]).argmin(1)
         return choices[np.arange(len(choices)), nearest].astype(np.int32)

@@ -80,7 +80,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "warm-up": ("phrasescore", "Compile the code of all commands, once per machine."),
 }
 # commands whose module has another name
-_MODULES = {"preprocess": "text", "postprocess": "text"}
+_MODULES = {
+    "preprocess": "text",
+    "postprocess": "text",
+    "optimize": "tune",
+    "compare": "evaluate",
+}
 
 
 class LazyGroup(click.Group):

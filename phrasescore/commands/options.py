@@ -68,6 +68,17 @@ COLUMN = BoundedInt(1, 10_000)
 WEIGHT = BoundedFloat(-1e6, 1e6)
 
 
+def say(line: str) -> None:
+    """Print a line for the user to standard error."""
+    click.echo(line, err=True)
+
+
+def show_notes(notes: Iterable[str]) -> None:
+    """Print notes for the user."""
+    for note in notes:
+        say(f"note: {note}")
+
+
 def output_file(what: str, **attributes: Any) -> Field:
     """Declare ``-o FILE`` for the output of a command."""
     text = f"Where to write {what}; gzip if the name ends in .gz; - is standard output."

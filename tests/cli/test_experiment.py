@@ -13,6 +13,7 @@ import pytest
 
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
 from tuning.loop.weights import read_weights_file
+from tuning.metrics.metric_settings import shown_p
 
 EXPERIMENT = """
 name = "Golden system"
@@ -25,8 +26,10 @@ train_source = "{folder}/dev.en"
 train_target = "{folder}/dev.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
-test_source = "{folder}/test.en"
-test_reference = "{folder}/test.fr"
+[[data.test]]
+name = "test"
+source = "{folder}/test.en"
+reference = "{folder}/test.fr"
 [decoder.sections]
 search-algorithm = 1
 cube-pruning-pop-limit = 20
@@ -87,7 +90,6 @@ def test_from_a_file_to_the_table_and_again(
     assert done.returncode == 0, done.stderr.decode()
     said = done.stdout.decode()
     assert "| Baseline | " in said
-    assert "Tuning: MERT with --restarts 2, at most 1 rounds, 10-best, the embedded" in said
     assert "| Later | not run | not run |" in said
     assert "Reranked: not run; left out by --only." in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
@@ -124,12 +126,14 @@ def test_from_a_file_to_the_table_and_again(
     reported = phrasescore("report", "results", "-o", "results/report.html")
     assert reported.returncode == 0, reported.stderr.decode()
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
-    values = {float(value) for value in re.findall('data-value="([^"]*)"', page)}
+    cells = set(re.findall('<td class="number">([^<]*)</td>', page))
     for score in (score for each in scores.values() for score in each):
-        shown = ("mean", "gain", "low", "high", "p_bootstrap", "p_randomization")
-        assert {score[key] for key in shown if key in score} <= values
+        assert f"{100 * score['mean']:.2f}" in cells
+        if "gain" in score:
+            assert f"{100 * score['low']:+.2f} to {100 * score['high']:+.2f}" in cells
+            assert shown_p(score["p_bootstrap"]) in cells
     weights = read_weights_file(tmp_path / "results/systems/rnn-wp/seed1/weights.json")
-    assert set(weights["TranslationModel0"]) <= values
+    assert {f"{weight:.4f}" for weight in weights["TranslationModel0"]} <= cells
 
 
 def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> None:

@@ -128,10 +128,8 @@ def test_a_program_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: 
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--rescore", "there", "--rescore-name", "A", "--rescore-name", "B"], "2 names for 1 "),
-        (["--rescore", "there", "--rescore-name", "LM0"], "two features have the name LM0"),
-        (["--rescore", "there", "--rescore-name", "a b"], "cannot be called 'a b'"),
-        (["--rescore-name", "A"], "--rescore-name needs --rescore"),
+        (["--rescore-scorer", "LM0=true"], "two features have the name LM0"),
+        (["--rescore-scorer", "a b=true"], "cannot be called 'a b'"),
         (["--rescore-scorer", "A"], "is not NAME='COMMAND'"),
     ],
 )

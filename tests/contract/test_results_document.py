@@ -16,8 +16,7 @@ from tests.conftest import PROJECT
 from tuning.experiment.experiment_settings import read_experiment
 from tuning.experiment.results import KeptResults
 from tuning.metrics.metric_scores import metric_scores
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.score_tables import points, shown_p
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, points, shown_p
 from tuning.metrics.significance import bootstrap
 
 DETAIL = (PROJECT / "docs" / "results-detail.md").read_text("utf-8")

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tuning.loop.reranking import Reranking, rerank
-from tuning.loop.tuning_settings import RiskSettings
+from tuning.loop.reranking import rerank
+from tuning.loop.tuning_settings import Reranking
 
 SIZE = 200  # Moses's -mbr-size
 
@@ -35,9 +35,9 @@ def test_risk_is_that_of_moses(
 
     wanted = moses("-mbr", "-mbr-size", str(SIZE), "-mbr-scale", str(scale))
     first = moses("-n-best-list", "list", str(SIZE), "distinct")
-    risk = RiskSettings(SIZE, scale)
     nbest, output = str(tmp_path / "list"), str(tmp_path / "out")
-    rerank(Reranking(nbest=nbest, output=output, risk=risk, source=text))
+    risk = {"minimum_bayes_risk": True, "mbr_size": SIZE, "mbr_scale": scale}
+    rerank(Reranking(nbest=nbest, output=output, source=text, **risk))
     found = (tmp_path / "out").read_bytes().split(b"\n")
     assert found == [line.rstrip(b" ") for line in wanted.split(b"\n")]
     assert found != [line.rstrip(b" ") for line in first.split(b"\n")]

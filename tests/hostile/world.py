@@ -38,8 +38,10 @@ train_source = "in/dev.src"
 train_target = "in/dev.trg"
 dev_source = "in/dev.src"
 dev_reference = "in/dev.trg"
-test_source = "in/dev.src"
-test_reference = "in/dev.trg"
+[[data.test]]
+name = "test"
+source = "in/dev.src"
+reference = "in/dev.trg"
 [decoder.sections]
 stack = 10
 [tuning]

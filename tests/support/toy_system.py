@@ -53,8 +53,10 @@ system = "moses.ini"
 phrase_table = "phrase-table"
 dev_source = "dev.src"
 dev_reference = "dev.trg"
-test_source = "dev.src"
-test_reference = "dev.trg"
+[[data.test]]
+name = "test"
+source = "dev.src"
+reference = "dev.trg"
 [[systems]]
 name = "Baseline"
 """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.options import THREADS, Result
+from phrasescore.commands.options import THREADS, Result, say
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
@@ -71,9 +71,6 @@ def experiment(options: ExperimentOptions) -> None:
         return
     from tuning.experiment.session import run_experiment
 
-    def say(line: str) -> None:
-        click.echo(line, err=True)
-
     table, record = run_experiment(settings, options.output, options.jobs, say, options.rows)
     options.show(record.to_json(), table)
 
@@ -85,9 +82,9 @@ def _files_read(settings: ExperimentSettings) -> Iterator[tuple[str, Path]]:
     from tuning.experiment.experiment_settings import SEED
 
     data, folder = settings.data, settings.folder
-    texts = [data.dev_source, data.dev_reference, data.train_source, data.train_target]
-    texts += [path for text in data.tests for path in (text.source, text.reference)]
-    for name in filter(None, (data.system, data.phrase_table, *texts)):
+    texts = [path for text in data.texts for path in (text.source, text.reference)]
+    texts += [data.phrase_table, data.train_source, data.train_target]
+    for name in filter(None, (data.system, *texts)):
         yield "the experiment", folder / name
     if (folder / data.system).is_file():
         for line, _, path in named_paths(MosesIni.read(folder / data.system)):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from moses_integration.commands.build import BuildOptions
 from moses_integration.system_building.build_settings import Case
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import BoundedInt, Result
+from phrasescore.commands.options import BoundedInt, Result, say
 from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
 from phrasescore.commands.train import duration
 from phrasescore.errors import SettingsError
@@ -92,5 +90,5 @@ def improve(options: ImproveOptions) -> None:
         options.target_text and options.target_text.absolute(),
     )
     time = None if options.passes else options.time
-    record = run(plan, time, options.passes, lambda text: click.echo(text, err=True))
+    record = run(plan, time, options.passes, say)
     options.show(record.to_json(), f"{record.verdict}\n{plan.folder / 'system'}\n")

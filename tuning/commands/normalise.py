@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.options import CORES, BoundedInt, Result
+from phrasescore.commands.options import CORES, BoundedInt, Result, say, show_notes
 from phrasescore.commands.paths import INPUT, OUTPUT, PathName, Use
-from tuning.commands.options import show_notes
 
 
 class TrainOptions(Options):
@@ -73,7 +73,7 @@ def train(options: TrainOptions) -> None:
     of normalise train.
     """
     from phrasescore.runs.interruption import interruptible
-    from tuning.metrics.score_tables import points
+    from tuning.metrics.metric_settings import points
     from tuning.normalisation.normaliser import train as run
 
     with interruptible(options.folder):
@@ -85,14 +85,13 @@ def train(options: TrainOptions) -> None:
             lowercase=options.lowercase,
             neural=options.neural,
             threads=options.threads,
-            say=lambda text: click.echo(text, err=True),
+            say=say,
         )
-    click.echo(
+    say(
         f"{points(choice.right)} % of {choice.dev_words:,} dev words right, "
-        f"{points(choice.system_right)} % by the system alone: {choice.rule}",
-        err=True,
+        f"{points(choice.system_right)} % by the system alone: {choice.rule}"
     )
-    click.echo(f"the normaliser is ready: {options.folder}", err=True)
+    say(f"the normaliser is ready: {options.folder}")
 
 
 @command("apply", ApplyOptions, short_help="Write the normal forms of words.")
@@ -124,13 +123,13 @@ def evaluate(options: EvaluateOptions) -> None:
     """
     from tuning.normalisation.normaliser import Normaliser
     from tuning.normalisation.word_pairs import evaluate as measure
-    from tuning.normalisation.word_pairs import read_pairs
+    from tuning.normalisation.word_pairs import read_pairs, score_table
 
     normaliser = Normaliser(options.folder, threads=options.threads)
     pairs = read_pairs(options.pairs, lowercase=normaliser.choice.lowercase)
     show_notes(pairs.notes)
-    found = measure(normaliser.forms(pairs.words), pairs, normaliser.memory)
-    options.show(found.to_json(), found.to_text())
+    scores = measure(normaliser.forms(pairs.words), pairs, normaliser.memory)
+    options.show({each.name: asdict(each) for each in scores}, score_table(scores).to_text())
 
 
 for each in (train, apply, evaluate):

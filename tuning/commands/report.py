@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import Options, argument, command, option
+from phrasescore.commands.options import show_notes
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.errors import SettingsError
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -53,8 +54,7 @@ def report(options: ReportOptions) -> None:
 
     check_page()
     results = read_results(folder)
-    for sentence in (*results.notes, *results.unfinished):
-        click.echo(f"note: {sentence}", err=True)
+    show_notes((*results.notes, *results.unfinished))
     click.echo(f"{output}: {results.holds}", err=to_stream)
     # if the message cannot be printed, no page is written
     sys.stdout.flush()

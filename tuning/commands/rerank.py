@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import click
-
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file
+from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file, say, show_notes
 from phrasescore.commands.paths import INPUT
-from tuning.commands.options import show_notes
-from tuning.loop.tuning_settings import RiskSettings
+from tuning.loop.tuning_settings import Reranking
 
 
 class RerankOptions(Options):
@@ -29,20 +26,15 @@ class RerankOptions(Options):
     mbr_size: int = option(
         BoundedInt(1, 10_000),
         "The maximum number of distinct candidates to compare.",
-        default=RiskSettings.size,
+        default=Reranking.mbr_size,
         needs=("minimum_bayes_risk",),
     )
     mbr_scale: float = option(
         BoundedFloat(0, 1e6),
         "The factor by which to multiply model scores.",
-        default=RiskSettings.scale,
+        default=Reranking.mbr_scale,
         needs=("minimum_bayes_risk",),
     )
-
-    @property
-    def risk(self) -> RiskSettings | None:
-        """The settings of minimum-Bayes-risk decoding, or ``None`` for the best derivation."""
-        return RiskSettings(self.mbr_size, self.mbr_scale) if self.minimum_bayes_risk else None
 
 
 @command("rerank", RerankOptions)
@@ -56,9 +48,8 @@ def rerank(options: RerankOptions) -> None:
     (1 - BLEU) over the --mbr-size candidates with the highest scores. Scores are the weighted sums
     or, without --weights, the totals in the list.
     """
-    from tuning.loop.reranking import Reranking
     from tuning.loop.reranking import rerank as choose
 
-    report = choose(options.settings(Reranking, risk=options.risk))
+    report = choose(options.settings(Reranking))
     show_notes(report.notes)
-    click.echo(str(report), err=True)
+    say(str(report))

@@ -1,4 +1,4 @@
-"""``phrasescore tune``: finds weights in rounds of decoding, merging lists and optimising."""
+"""``phrasescore tune`` and ``optimize``: find weights, with and without decoding."""
 
 from __future__ import annotations
 
@@ -7,16 +7,77 @@ from typing import TYPE_CHECKING
 import click
 
 from moses_integration.commands.options import INI, named_command, read_ini, sections
-from phrasescore.commands.declarations import command, option
-from phrasescore.commands.options import BoundedInt, Result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER
+from phrasescore.commands.declarations import Options, command, option
+from phrasescore.commands.options import SEED, THREADS, BoundedInt, Result, say, show_notes
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
 from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible
-from tuning.commands.options import OptimizationOptions, references
-from tuning.loop.tuning_settings import TuningSettings
+from tuning.commands.evaluate import references
+from tuning.loop.tuning_settings import OPTIMIZERS, OptimizationSettings, TuningSettings
+from tuning.metrics.metric_settings import Objective, points
 
 if TYPE_CHECKING:
     from tuning.loop.outer_loop import TuningReport
+
+
+class OptimizationOptions(Options):
+    """Options for the optimisation of weights."""
+
+    optimizer: str = option(
+        OPTIMIZERS,
+        "Minimum error rate training, pairwise ranking, or batch MIRA.",
+        default=OptimizationSettings.optimizer,
+    )
+    restarts: int = option(
+        BoundedInt(0, 100_000),
+        "The number of random starting points of MERT, besides the start weights.",
+        default=OptimizationSettings.restarts,
+    )
+    shares: tuple[str, ...] = option(
+        "METRIC=SHARE",
+        "Maximise bleu, chrf or accuracy, or minimise an error rate (ter, cer, wer), with this "
+        "share; repeat the option for a mixture.  [default: bleu=1]",
+        "--objective",
+        many=True,
+    )
+    freeze: tuple[str, ...] = option(
+        "NAME",
+        "Do not change the weights of this feature, or of this component, such as "
+        "TranslationModel0_4; may be repeated.",
+        many=True,
+    )
+    seed: int = option(SEED, "The seed of everything random.", default=OptimizationSettings.seed)
+    threads: int | None = option(
+        THREADS, "The number of cores to use; it does not change the result.  [default: all]"
+    )
+
+    @property
+    def objective(self) -> Objective:
+        """The score to maximise."""
+        return Objective.from_shares(parse_shares(self.shares))
+
+
+def parse_shares(texts: tuple[str, ...]) -> dict[str, float]:
+    """Parse texts of the form ``metric=share``; a metric alone has the share 1.
+
+    Raises:
+        SettingsError: A share is not a number, or a metric is named twice.
+
+    >>> parse_shares(("bleu=0.5", "chrf"))
+    {'bleu': 0.5, 'chrf': 1.0}
+    """
+    shares: dict[str, float] = {}
+    for text in texts:
+        name, _, share = text.partition("=")
+        if name in shares:
+            raise SettingsError(f"the objective names {name} twice")
+        try:
+            shares[name] = float(share) if share else 1.0
+        except ValueError:
+            raise SettingsError(
+                f"the objective {text!r} is not METRIC=SHARE", remedy="write for example bleu=0.7"
+            ) from None
+    return shares
 
 
 class TuneOptions(OptimizationOptions, Result):
@@ -57,13 +118,6 @@ class TuneOptions(OptimizationOptions, Result):
         BoundedInt(2, 10_000),
         "The maximum number of candidates of a sentence to choose among.  [default: that of "
         "SYSTEM's rescoring.json, or 100]",
-    )
-    rescore_names: tuple[str, ...] = option(
-        "NAME",
-        "The name of a model's feature, one for each model.  [default: by kind]",
-        "--rescore-name",
-        many=True,
-        needs=("rescore",),
     )
     scorers: tuple[tuple[str, str], ...] = option(
         named_command,
@@ -112,15 +166,13 @@ def tune(options: TuneOptions) -> None:
     )
     read_ini(options.ini)  # refuses outputs that would replace a file of the system
     with interruptible(options.output):
-        report = run(settings, options.output, lambda text: click.echo(text, err=True))
+        report = run(settings, options.output, say)
     _show(report, settings)
     if report.record is not None:
         options.show(report.record.to_json())
 
 
 def _show(report: TuningReport, settings: TuningSettings) -> None:
-    from tuning.metrics.score_tables import points
-
     for run in report.runs:
         name = f"seed {run.seed}: " if len(report.runs) > 1 else ""
         click.echo(
@@ -144,3 +196,53 @@ def _show(report: TuningReport, settings: TuningSettings) -> None:
     rescores = report.record is not None and report.record.rescoring is not None
     system = report.ini.parent if rescores else report.ini
     click.echo(f"the tuned system is {system}", err=True)
+
+
+class OptimizeOptions(OptimizationOptions, Result):
+    """Options of ``optimize``."""
+
+    lists: tuple[str, ...] = option(
+        INPUT,
+        "An n-best list, plain or gzip; repeat the option for the lists of several rounds.",
+        "--nbest",
+        many=True,
+        required=True,
+    )
+    references: tuple[str, ...] = references(
+        "A reference translation, tokenised as the lists are; may be repeated."
+    )
+    start: str | None = option(
+        INPUT,
+        "The weights to start from: a moses.ini, weights.json or run*.dense of mert-moses.pl; "
+        "missing features start at 0.  [default: equal influence of every feature]",
+    )
+    json_file: str | None = option(
+        OUTPUT,
+        "Write the result as JSON to this file instead of printing it.",
+        "-o",
+        "--output",
+        "--json-file",
+    )
+
+
+@command("optimize", OptimizeOptions)
+def optimize(options: OptimizeOptions) -> None:
+    """Find the weights that choose the best candidates of n-best lists.
+
+    If several candidates have the same model score, the first in the lists is chosen. The result is
+    JSON, with the weights of every feature and the BLEU (a fraction) of the chosen candidates.
+    """
+    from tuning.loop.lists import ListOptimization, optimize_lists
+
+    task = options.settings(ListOptimization, objective=options.objective)
+    report = optimize_lists(task)
+    show_notes(report.notes)
+    click.echo(
+        f"{task.objective} of the chosen candidates: {points(report.start_score)} with the start "
+        f"weights, {points(report.score)} with the result "
+        f"({report.candidates:,} candidates of {report.sentences:,} sentences, "
+        f"{report.seconds:.1f} s)",
+        err=True,
+    )
+    options.as_json = options.as_json or options.json_file is None
+    options.show(report.to_json())

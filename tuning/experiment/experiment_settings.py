@@ -84,10 +84,8 @@ class ExperimentData:
         system: The untuned moses.ini.
         dev_source: The source text that weights are tuned on.
         dev_reference: The reference translation of the dev text.
-        test_source: The source of the only test set; empty if ``test`` lists the test sets.
-        test_reference: The reference of the only test set.
+        test: The test sets, in the order of the table.
         phrase_table: The full phrase table that models are trained on; empty if no model needs it.
-        test: The test sets, if there are several.
         train_source: The source text that sentence models are trained on; empty if none is trained.
         train_target: The translation of ``train_source``; language models are trained on it, too.
     """
@@ -96,22 +94,15 @@ class ExperimentData:
     system: str
     dev_source: str
     dev_reference: str
-    test_source: str = ""
-    test_reference: str = ""
+    test: tuple[ExperimentText, ...]
     phrase_table: str = ""
-    test: tuple[ExperimentText, ...] = ()
     train_source: str = ""
     train_target: str = ""
 
     @property
-    def tests(self) -> tuple[ExperimentText, ...]:
-        """The test sets, in the order of the table."""
-        return self.test or (ExperimentText("test", self.test_source, self.test_reference),)
-
-    @property
     def texts(self) -> tuple[ExperimentText, ...]:
         """The dev set and the test sets."""
-        return (ExperimentText(DEV, self.dev_source, self.dev_reference), *self.tests)
+        return (ExperimentText(DEV, self.dev_source, self.dev_reference), *self.test)
 
 
 @dataclass(frozen=True)
@@ -399,12 +390,9 @@ def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
 
 
 def _data_problems(data: ExperimentData) -> Iterator[str]:
-    short = (data.test_source, data.test_reference)
-    if data.test and any(short):
-        yield "[data] has both test and test_source or test_reference; remove one of the two"
-    if not data.test and not all(short):
-        yield "[data] names no test set: give test_source and test_reference, or the list test"
-    names = [text.name for text in data.tests]
+    if not data.test:
+        yield "[data] names no test set in the list test"
+    names = [text.name for text in data.test]
     yield from _twice(names, "two test sets are called")
     for name in names:
         if not _TEXT_NAME.fullmatch(name) or name in _TAKEN_NAMES:

@@ -25,8 +25,8 @@ the highest weighted sums.
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,9 +37,8 @@ from moses_integration.ini.model_files import named_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.filtering import filtered_name
 from phrasescore.errors import SettingsError
-from phrasescore.model.kinds import Kind, kind_named
-from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import Step
+from phrasescore.model.folder import read_kind
+from phrasescore.model.kinds import Kind
 from tuning.experiment.experiment_settings import (
     SEED,
     TRAINING_DATA,
@@ -48,60 +47,13 @@ from tuning.experiment.experiment_settings import (
     ExperimentText,
     slug,
 )
+from tuning.experiment.runner import PROGRAM, CommandStep, command_step
 
-PROGRAM, COMMANDS = "phrasescore", "commands.sh"
-Words = list[object]  # the words of a command line; paths and numbers are converted to text later
-
-
-@dataclass(frozen=True)
-class Command:
-    """A command line with absolute paths; after an interruption, the same command continues.
-
-    Args:
-        words: The program and its arguments; the program is ``phrasescore`` or an absolute path.
-        standard_output: The file for the command's standard output; ``None`` for the log.
-    """
-
-    words: tuple[str, ...]
-    standard_output: Path | None = None
-
-    def __str__(self) -> str:
-        """Return the line that a user would type."""
-        line = shlex.join(self.words)
-        if self.standard_output is not None:
-            line += f" > {shlex.quote(str(self.standard_output))}"
-        return line
+Words = list[object]  # the words of a command line; its paths are read, unless they are outputs
 
 
-CommandStep = Step[Command]
-
-
-def command_step(
-    name: str,
-    words: Iterable[object],
-    inputs: Iterable[Path],
-    outputs: Iterable[Path],
-    *,
-    state: Path | None = None,
-    standard_output: Path | None = None,
-) -> CommandStep:
-    """Return a step that runs a command line; see ``Command`` and ``Step``."""
-    command = Command(tuple(map(str, words)), standard_output)
-    settings = {"the command": str(command)}
-    return Step(name, command, settings, tuple(inputs), tuple(outputs), state=state)
-
-
-def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
-    """Return a shell script of steps whose commands run in a folder."""
-    folders = sorted({str(path.parent) for step in steps for path in step.outputs})
-    lines = ["#!/usr/bin/env bash", "# all steps; each follows the steps it needs", "set -e"]
-    lines += [f"cd {shlex.quote(str(folder))}", shlex.join(["mkdir", "-p", *folders])]
-    text = "\n".join([*lines, *(str(step.work) for step in steps), ""])
-    return text.encode("utf-8", "surrogateescape")
-
-
-def _repeated(option: str, values: Iterable[object]) -> list[str]:
-    return [word for value in values for word in (option, str(value))]
+def _repeated(option: str, values: Iterable[object]) -> Words:
+    return [word for value in values for word in (option, value)]
 
 
 @dataclass(frozen=True)
@@ -203,20 +155,12 @@ class Plan:
         """Return the kind of a model; the folder of an existing model states the kind.
 
         Raises:
-            SettingsError: The folder states a kind that this version does not know.
+            ModelError: The folder is not a model.
         """
         model = self.settings.models[name]
-        if not model.folder:
-            return model.described_kind
         folder = self.model_folder(name, self.settings.seeds[0])
-        try:
-            said = read_object(folder / "config.json")["kind"]
-        except (OSError, ValueError, LookupError):
-            return model.described_kind  # the step that reads the folder will report the error
-        try:
-            return kind_named(str(said))
-        except SettingsError as error:
-            raise error.at(folder) from None
+        # a missing folder is reported with the other inputs
+        return read_kind(folder) if model.folder and folder.exists() else model.described_kind
 
     def scores_phrases(self, system: ExperimentSystem) -> bool:
         """Return whether a row rescores with a phrase model, which needs lists with phrases."""
@@ -322,8 +266,7 @@ class Run:
         sections = (f"{name}={value}" for name, value in settings.items())
         words: Words = [PROGRAM, "filter", ini, *_repeated("--input", texts)]
         words += [*_repeated("--set", sections), "-o", plan.system_folder]
-        inputs = (ini, *texts, *plan.named_by_system)
-        return command_step("filter", words, inputs, [plan.system_folder])
+        return command_step("filter", words, [plan.system_folder], plan.named_by_system)
 
     def _train(self, name: str) -> CommandStep:
         """Return the step that trains a model, with the run's seed if the model is per seed."""
@@ -335,14 +278,14 @@ class Run:
         words += ["--seed", self.seed] if model.per_seed else []
         step = f"train-seed{self.seed}.{name}" if model.per_seed else f"train.{name}"
         state = folder.with_name(f"{folder.name}.training")
-        return command_step(step, [*words, *model.train], inputs, [folder], state=state)
+        return command_step(step, [*words, *model.train], [folder], state=state)
 
     def _translate_alone(self, text: ExperimentText) -> CommandStep:
         models = [self.plan.model_folder(name, self.seed) for name in self.system.translate]
         source, output = self.plan.data(text.source), self.translation(text.name)
         words: Words = [PROGRAM, "translate", *_repeated("--model", models)]
         words += ["-i", source, "-o", output, *self.plan.settings.translation(self.system).options]
-        return command_step(f"{self.name}.{text.name}", words, [*models, source], [output])
+        return command_step(f"{self.name}.{text.name}", words, [output])
 
     def _is_of_seed(self, language_models: int = 0) -> bool:
         """Return whether the table, or an ini with ``language_models`` models, is made per seed."""
@@ -373,12 +316,11 @@ class Run:
         words += ["--unknown-column"] if system.unknown_column else []
         words += ["--unknown", system.unknown] if system.unknown != "whole" else []
         words += [plan.filtered_table, "-o", table, "--json-file", report]
-        inputs = [plan.system_folder, *models]
-        yield command_step(f"{name}.score{ending}", words, inputs, [table, report])
+        yield command_step(f"{name}.score{ending}", words, [table, report])
         ini = self._scored("moses.ini")
         words = [PROGRAM, "ini", "add-column", plan.base, "--table", table]
         words += ["--absolute-paths", "-o", ini]
-        yield command_step(f"{name}.ini{ending}", words, [plan.base, table], [ini])
+        yield command_step(f"{name}.ini{ending}", words, [ini])
 
     def _add_language_model(self, count: int) -> CommandStep:
         """Return the step that adds language model ``count`` (from 0) to the moses.ini."""
@@ -390,8 +332,7 @@ class Run:
         words += ["--unnormalised" if unnormalised else "--normalised"]
         words += ["--absolute-paths", "-o", after]
         ending = f".seed{self.seed}" if self._is_of_seed(count + 1) else ""
-        step = f"{slug(self.system.name)}.ini.{name}{ending}"
-        return command_step(step, words, [before, model], [after])
+        return command_step(f"{slug(self.system.name)}.ini.{name}{ending}", words, [after])
 
     def _tune(self) -> CommandStep:
         """Return the step that tunes the weights."""
@@ -401,12 +342,11 @@ class Run:
         tuning, decoder = settings.tuning, settings.decoder
         words: Words = [PROGRAM, "tune", ini, "--source", source, "--reference", reference]
         words += ["-o", folder, "--decoder", decoder.kind, "--threads", decoder.threads]
-        words += ["--moses-bin", self.plan.moses] if self.plan.moses else []
+        words += ["--moses-bin", str(self.plan.moses)] if self.plan.moses else []
         words += ["--optimizer", tuning.optimizer, "--seed", self.seed, "--rounds", tuning.rounds]
         words += ["--nbest-size", tuning.nbest_size, *tuning.options]
-        inputs = [ini, *self._models(), source, reference]
         outputs = [folder / "moses.ini", folder / "weights.json"]
-        return command_step(f"{self.name}.tune", words, inputs, outputs, state=folder)
+        return command_step(f"{self.name}.tune", words, outputs, self._models(), state=folder)
 
     def _models(self) -> tuple[Path, ...]:
         """Return the files and folders that the moses.ini names."""
@@ -417,7 +357,7 @@ class Run:
     def _decode(self, text: ExperimentText) -> CommandStep:
         """Return the step that translates a text with the tuned weights."""
         output = self.translation(text.name)
-        return self._decoding("", text, output, output, [])
+        return self._decoding("", text, str(output), output, [])
 
     def _nbest(self, text: ExperimentText) -> Path:
         """Return the file of a text's n-best list; real Moses cannot compress it."""
@@ -440,21 +380,20 @@ class Run:
                 options.append(f"{dashes}include-segmentation-in-n-best")
                 break
         # decode always writes translations; here they only repeat the lists' first candidates
-        return self._decoding(".nbest", text, Path("/dev/null"), output, options)
+        return self._decoding(".nbest", text, os.devnull, output, options)
 
     def _decoding(
-        self, ending: str, text: ExperimentText, best: Path, output: Path, options: list[str]
+        self, ending: str, text: ExperimentText, best: str, output: Path, options: list[str]
     ) -> CommandStep:
         name = f"{self.name}.{text.name}{ending}"
         plan, ini = self.plan, self.tuning_folder / "moses.ini"
         source, threads = plan.data(text.source), plan.settings.decoder.threads
-        inputs = [ini, *self._models(), source]
         if plan.moses:
-            words: Words = [plan.moses, "-f", ini, *options, "-input-file", source]
+            words: Words = [str(plan.moses), "-f", ini, *options, "-input-file", source]
             words += ["-threads", threads]
-            return command_step(name, words, inputs, [output], standard_output=output)
+            return command_step(name, words, [output], self._models(), standard_output=output)
         words = [PROGRAM, "decode", ini, "-i", source, "-o", best, *options, "--threads", threads]
-        return command_step(name, words, inputs, [output])
+        return command_step(name, words, [output], self._models())
 
     def _rescored(self, text: ExperimentText) -> Path:
         return self._own(f"{text.name}.rescored.gz")
@@ -471,8 +410,7 @@ class Run:
         words: Words = [PROGRAM, "nbest", *_repeated("--model", models)]
         words += [*_repeated("--name", self._feature_names()), listed]
         words += [*_repeated("--source", sources), *_repeated("--table", tables), "-o", output]
-        inputs = [listed, *sources, *tables, *models]
-        return command_step(f"{self.name}.{text.name}.rescore", words, inputs, [output])
+        return command_step(f"{self.name}.{text.name}.rescore", words, [output])
 
     def _feature_names(self) -> list[str]:
         """Return names for the new features; empty if the default names are still free."""
@@ -495,8 +433,7 @@ class Run:
         words: Words = [PROGRAM, "optimize", "--nbest", rescored, "--reference", reference]
         words += ["--start", start, "--optimizer", settings.optimizer, "--seed", self.seed]
         words += ["--threads", threads, *settings.options, "-o", self.weights]
-        inputs = [rescored, reference, start]
-        return command_step(f"{self.name}.{dev.name}.optimize", words, inputs, [self.weights])
+        return command_step(f"{self.name}.{dev.name}.optimize", words, [self.weights])
 
     def _rerank(self, text: ExperimentText) -> CommandStep:
         """Return the step that chooses the translations of a text from its rescored list."""
@@ -504,5 +441,4 @@ class Run:
         output = self.translation(text.name)
         words: Words = [PROGRAM, "rerank", rescored, "--weights", self.weights]
         words += ["--source", source, "-o", output]
-        inputs = [rescored, self.weights, source]
-        return command_step(f"{self.name}.{text.name}", words, inputs, [output])
+        return command_step(f"{self.name}.{text.name}", words, [output])

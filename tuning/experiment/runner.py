@@ -1,14 +1,19 @@
-"""Runs all pending steps of an experiment, several at a time; can be interrupted at any moment."""
+"""Steps that are command lines: as a script, and run several at a time.
+
+Running can be interrupted at any moment.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -18,13 +23,73 @@ from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.ledger import FunctionStep, Ledger, Step
 from phrasescore.runs.processes import phrasescore_command
-from tuning.experiment.plan import PROGRAM, CommandStep
 
+PROGRAM, COMMANDS = "phrasescore", "commands.sh"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command line with absolute paths; after an interruption, the same command continues.
+
+    Args:
+        words: The program and its arguments; the program is ``phrasescore`` or an absolute path.
+        standard_output: The file for the command's standard output; ``None`` for the log.
+    """
+
+    words: tuple[str, ...]
+    standard_output: Path | None = None
+
+    def __str__(self) -> str:
+        """Return the line that a user would type."""
+        line = shlex.join(self.words)
+        if self.standard_output is not None:
+            line += f" > {shlex.quote(str(self.standard_output))}"
+        return line
+
+
+CommandStep = Step[Command]
+
+
+def command_step(
+    name: str,
+    words: Iterable[object],
+    outputs: Collection[Path],
+    reads: Iterable[Path] = (),
+    *,
+    state: Path | None = None,
+    standard_output: Path | None = None,
+) -> CommandStep:
+    """Return a step that runs a command line; see ``Command`` and ``Step``.
+
+    Args:
+        name: The name of the step.
+        words: The words of the command. Each that is a ``Path`` is an input, unless it is one of
+            the outputs or ``state``.
+        outputs: The files and folders that the command creates.
+        reads: Further inputs, which the inputs name.
+        state: The folder in which the command keeps unfinished work, if any.
+        standard_output: The file for the command's standard output; ``None`` for the log.
+    """
+    words = list(words)
+    paths = (path for path in (*words, *reads) if isinstance(path, Path))
+    inputs = tuple(path for path in paths if path not in outputs and path != state)
+    command = Command(tuple(map(str, words)), standard_output)
+    settings = {"the command": str(command)}
+    return Step(name, command, settings, inputs, tuple(outputs), state=state)
+
+
+def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
+    """Return a shell script of steps whose commands run in a folder."""
+    folders = sorted({str(path.parent) for step in steps for path in step.outputs})
+    lines = ["#!/usr/bin/env bash", "# all steps; each follows the steps it needs", "set -e"]
+    lines += [f"cd {shlex.quote(str(folder))}", shlex.join(["mkdir", "-p", *folders])]
+    text = "\n".join([*lines, *(str(step.work) for step in steps), ""])
+    return text.encode("utf-8", "surrogateescape")
 
 
 def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], int]) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -17,19 +16,15 @@ from phrasescore.runs.results import Count, Record
 from tuning.experiment.experiment_settings import (
     DEV,
     ExperimentSettings,
-    ExperimentSystem,
     ExperimentText,
 )
 from tuning.experiment.plan import Plan, Run
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
-from tuning.metrics.score_tables import ScoreTable, points, shown_p
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, ScoreTable, points, shown_p
 from tuning.metrics.significance import ComparedSystem, compare_statistics
 from tuning.metrics.system_comparison import ComparisonRecord
 
 _NOTHING = "–"
-# settings of a row that the notes list if they are not empty
-_SHOWN = ("models", "language_models", "rerank", "translate", "unknown_column")
 
 
 @dataclass(frozen=True)
@@ -191,7 +186,7 @@ def _compared(
 def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
     """Return the table as Markdown, with explanatory notes."""
     header = ["system", "dev BLEU"]
-    for text in settings.data.tests:
+    for text in settings.data.test:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [_scores(settings, record, row) for row in record.systems]
     table = ScoreTable(header, cells).to_markdown()
@@ -209,11 +204,11 @@ def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
 def _parts(settings: ExperimentSettings, record: ExperimentRecord) -> ScoreTable:
     """Return a table with each part of a system and the part's gain on each test set."""
     header, cells = ["part", "of", "over"], []
-    for text in settings.data.tests:
+    for text in settings.data.test:
         header += [f"{text.name} gain", "95 % interval", "p"]
     for part in record.parts:
         line = [part.name, part.system, part.without]
-        for text in settings.data.tests:
+        for text in settings.data.test:
             score = part.texts.get(text.name)
             line += _score_cells(score)[1:] if score else ("not run", _NOTHING, _NOTHING)
         cells.append(line)
@@ -243,58 +238,20 @@ def _score_cells(score: ComparedSystem) -> tuple[str, str, str, str]:
     return mean, points(found.gain, sign=True), interval, shown_p(found.p_bootstrap)
 
 
-def _with(optimizer: str, options: Sequence[str]) -> str:
-    """Return the name of an optimiser, with the options that the file gives it."""
-    given = f" with {shlex.join(options)}" if options else ""
-    return f"{optimizer.upper()}{given}"
-
-
-def _how(settings: ExperimentSettings) -> str:
-    sections = ", ".join(f"{name} {value}" for name, value in settings.decoder.sections.items())
-    decoder = "real Moses" if settings.decoder.kind == "moses" else "the embedded decoder"
-    tuning = settings.tuning
-    return (
-        f"{_with(tuning.optimizer, tuning.options)}, at most {tuning.rounds} rounds, "
-        f"{tuning.nbest_size}-best, {decoder}" + (f" ({sections})" if sections else "")
-    )
-
-
 def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[str]:
     seeds = ", ".join(map(str, settings.seeds))
     yield (
         f"BLEU without further tokenisation, mean ± standard deviation over tuning seeds {seeds}. "
         f"Gain: over the runs of {settings.systems[0].name} with the same seeds, with interval and "
         "two-sided p for other sentences and other seeds (two-level bootstrap; a single run is not "
-        "resampled). "
-        f"Tuning: {_how(settings)}."
+        "resampled)."
     )
-    if any(system.rerank for system in settings.systems):
-        yield (
-            f"Rows with rerank: {settings.rerank_size}-best lists of the tuned system are "
-            f"rescored; {_with(settings.rerank.optimizer, settings.rerank.options)} optimises all "
-            "weights again on dev."
-        )
-    for system, row in zip(settings.systems, record.systems, strict=True):
-        has_scores = any(system.name in text.files for text in record.texts.values())
-        if system.not_run and not has_scores:
-            yield f"{system.name}: not run; {system.not_run}."
+    for row in record.systems:
+        has_scores = any(row.name in text.files for text in record.texts.values())
+        if row.not_run and not has_scores:
+            yield f"{row.name}: not run; {row.not_run}."
             continue
-        yield from _row_notes(settings, system, row)
-
-
-def _row_notes(
-    settings: ExperimentSettings, system: ExperimentSystem, row: ExperimentRow
-) -> Iterator[str]:
-    if system.not_run:
-        yield f"{system.name}: kept results of an earlier call; {system.not_run} now."
-    made = [
-        f"{key} {', '.join(value) if isinstance(value, tuple) else 'yes'}"
-        for key in _SHOWN
-        if (value := getattr(system, key))
-    ]
-    if anew := [name for name in system.all_models if settings.models[name].per_seed]:
-        made.append(f"a separate {', '.join(anew)} for each seed")
-    if made:
-        yield f"{system.name}: {'; '.join(made)}."
-    if row.runs > 1 and len(row.seeds) < row.runs:
-        yield f"{system.name}: {len(row.seeds)} of {row.runs} seeds are done."
+        if row.not_run:
+            yield f"{row.name}: kept results of an earlier call; {row.not_run} now."
+        if row.runs > 1 and len(row.seeds) < row.runs:
+            yield f"{row.name}: {len(row.seeds)} of {row.runs} seeds are done."

@@ -35,7 +35,7 @@ from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import SIDES
 from phrasescore.training.settings import hidden_for, smallest
 from phrasescore.words import SHORTLIST_WORDS
-from tuning.experiment.plan import PROGRAM, CommandStep, command_step
+from tuning.experiment.runner import PROGRAM, CommandStep, command_step
 from tuning.loop.weights import WEIGHTS
 
 
@@ -86,7 +86,7 @@ def training_of(part: Part) -> str:
 def _step(
     name: str, *words: object, marks: Sequence[str] = (), reads: Sequence[Path] = ()
 ) -> CommandStep:
-    """Return a step whose last word is its output, and whose other paths are its inputs.
+    """Return a step whose last word is its output.
 
     Args:
         name: The name of the step.
@@ -95,10 +95,9 @@ def _step(
         reads: Further inputs, which an ini names.
     """
     output = Path(str(words[-1]))
-    inputs = [*(word for word in words[:-1] if isinstance(word, Path)), *reads]
     outputs = [output / mark for mark in marks] or [output]
     state = output if marks else output.with_name(f"{output.name}.training")
-    return command_step(name, [PROGRAM, *words], inputs, outputs, state=state)
+    return command_step(name, [PROGRAM, *words], outputs, reads, state=state)
 
 
 @dataclass(frozen=True)

@@ -25,17 +25,16 @@ from phrasescore.runs.ledger import Step, read_entry, refuse_files
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
-from tuning.experiment.plan import COMMANDS, CommandStep, script
-from tuning.experiment.runner import Runner, Say
+from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
 from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
-from tuning.loop.score_benefit import AND
 from tuning.loop.tuning_settings import (
+    AND,
     ScoreBenefit,
     TuningRecord,
     TuningSettings,
     weights_by_component,
 )
-from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.metric_settings import ScoreTable, gain_in_words, points
 from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
@@ -302,8 +301,7 @@ def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
 
 
 def _interval(found: SystemDifference | ScoreBenefit) -> str:
-    gain, low, high = (points(each, sign=True) for each in (found.gain, found.low, found.high))
-    return f"{gain} BLEU (95 % interval {low} to {high})"
+    return gain_in_words(found.gain, found.low, found.high, "BLEU")
 
 
 def page(record: ImproveRecord, plan: ImprovePlan) -> str:

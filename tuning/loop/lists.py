@@ -1,28 +1,51 @@
-"""Reads n-best lists into a pool of scored candidates, and runs one optimisation over lists."""
+"""Reads n-best lists into a pool of scored candidates, and optimises weights over them.
+
+After an optimisation, the gain is estimated that a system owes to each score that is ln p of a
+model. The estimate is twofold: weights are optimised on the even sentences and choose the
+candidates of the odd ones, and the other way round, once with the score and once with its weight
+fixed at 0. The gain is the difference in the objective of all sentences together. It is an estimate
+over lists: the decoder found all candidates with one system, so without the score it might have
+found others.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import dataclasses
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.bleu import COLUMNS, bleu_of_sums
-from moses_integration.ini.feature_weights import listed_sizes
+from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE_TABLE_KINDS
+from moses_integration.ini.feature_weights import Feature, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from phrasescore.errors import IniError, NBestError
+from phrasescore.errors import IniError, NBestError, SettingsError
+from phrasescore.model.kinds import KINDS
 from phrasescore.runs.identity import provenance
-from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
-from tuning.loop.tuning_settings import OptimizationSettings, ScoreBenefit
+from tuning.loop.tuning_settings import AND, OptimizationSettings, ScoreBenefit
 from tuning.loop.weights import WeightPlan, read_plan
-from tuning.metrics.text_scores import CandidateStatistics
-from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
-from tuning.optimizers.optimizer import Weights
+from tuning.metrics.metric_scores import CandidateStatistics, objective_score
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS
+from tuning.metrics.significance import bootstrap, pooled_difference
+from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays, point_at
+from tuning.optimizers.optimizer import Problem, Weights
+
+_MIN_SENTENCES = 20  # with fewer, weights of half the sentences say nothing about the other half
+_RESTARTS = 3  # an estimate needs fewer restarts of MERT than the weights themselves
+TOGETHER = "rescoring"  # the name of all scores that choose among candidates
+_TRAINED = 4  # the scores of a phrase table by Moses's training; models append further scores
+# the usual names in lists, which do not show the classes of features
+_MODELS = frozenset(kind.feature for kind in KINDS)
+_TABLES = PHRASE_TABLE_KINDS | {"TranslationModel"}
+_NO_MODELS = FEATURE_KINDS.keys() | {"LM", "TranslationModel"}
 
 
 @dataclass(frozen=True)
@@ -231,7 +254,7 @@ def optimize_lists(
         NBestError: A list is damaged or does not match the references or the start weights.
         SettingsError: The settings contradict each other.
     """
-    statistics = CandidateStatistics.read(task.references, task.objective, task.reference_length)
+    statistics = CandidateStatistics.read(task.references, task.objective)
     second = second or {}
     plan, lists, notes = _read(task, statistics, second)
     sparse = bool(plan.sparse_weights)
@@ -244,8 +267,7 @@ def optimize_lists(
     solution = task.choose_optimizer()(problem, np.random.default_rng(task.seed))
     seconds = time.perf_counter() - begin
     benefits = estimate_benefits(plan, problem.pool, solution.weights, task, tuple(second))
-    for benefit in benefits:
-        notes.append(benefit_in_words(benefit, str(task.objective)))
+    notes += [benefit.in_words(str(task.objective)) for benefit in benefits]
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,
@@ -288,3 +310,92 @@ def _read(
     notes += [note for scored in lists for note in scored.notes]
     notes += plan.notes
     return plan.with_frozen(task.freeze), lists, notes
+
+
+def model_columns(plan: WeightPlan, pool: PoolArrays) -> list[int]:
+    """Return the indices, among the components in n-best lists, of scores that are ln p of a model.
+
+    These are the features of `OWN_KINDS`, the features with the names that ``nbest`` gives by
+    default, the scores of a phrase table after the fourth, and single scores in lists that have
+    neither a line in the ini nor a usual name of Moses. The last two count only if their values are
+    logarithms of probabilities: an indicator or a count is no ln p.
+    """
+    features = plan.layout.features
+    places = [(feature, at) for feature in features for at in range(feature.components)]
+    return [
+        column
+        for column, place in enumerate(compress(places, plan.layout.tuneable))
+        if _is_of_model(*place, pool.features[column])
+    ]
+
+
+def _is_of_model(feature: Feature, at: int, values: NDArray[np.float32]) -> bool:
+    name = feature.name.rstrip("0123456789")
+    if feature.kind in OWN_KINDS or name in _MODELS:
+        return True
+    appended = (feature.kind or name) in _TABLES and at >= _TRAINED
+    unknown = not feature.kind and name not in _NO_MODELS and feature.components == 1
+    return (appended or unknown) and bool(values.max(initial=0) <= 0 and (values % 1).any())
+
+
+def estimate_benefits(
+    plan: WeightPlan,
+    pool: PoolArrays,
+    weights: Weights,
+    settings: OptimizationSettings,
+    second: Sequence[str] = (),
+) -> tuple[ScoreBenefit, ...]:
+    """Estimate the benefit of each score that is ln p of a model, and then of all together.
+
+    There is no estimate for very few sentences.
+
+    Args:
+        plan: The weights of the system; every optimisation begins with its start weights.
+        pool: The candidates of S sentences, at least one of each.
+        weights: (F,) the tuned weights.
+        settings: The optimiser and the objective.
+        second: The components to judge instead, each alone, then together (`TOGETHER`), and then
+            with all other scores of models.
+    """
+    models = model_columns(plan, pool)
+    judged = [plan.names.index(name) for name in second] or models
+    groups = [(plan.names[place], [place]) for place in judged]
+    if second:
+        groups.append((TOGETHER, judged))
+    every = sorted({*models, *judged})
+    if every != sorted(judged) or (not second and len(every) > 1):
+        groups.append((AND.join(plan.names[place] for place in every), every))
+    if not judged or len(pool.starts) <= _MIN_SENTENCES:
+        return ()
+    settings = dataclasses.replace(settings, restarts=min(settings.restarts, _RESTARTS))
+    problem = plan.problem(pool, settings.objective)
+    score = partial(np.apply_along_axis, partial(objective_score, settings.objective), -1)
+    found = []
+    with contextlib.suppress(NBestError, SettingsError):  # half of the lists may leave no choice
+        complete = _of_unseen(problem, settings)
+        for number, (name, places) in enumerate(groups):
+            off = np.isin(np.arange(len(problem.start)), places)
+            start, free = np.where(off, 0, problem.start), problem.free & ~off
+            without = _of_unseen(dataclasses.replace(problem, start=start, free=free), settings)
+            drawn = bootstrap(without, complete, score, TRIALS, TEST_SEED)
+            gain = pooled_difference(without, complete, score)
+            weight = float(weights[places[0]]) if number < len(judged) else None
+            found.append(ScoreBenefit(name, weight, gain, drawn.low, drawn.high))
+    return tuple(found)
+
+
+def _of_unseen(problem: Problem, settings: OptimizationSettings) -> NDArray[np.float64]:
+    """Return (1, S, K) the statistics that weights of the other half choose in each sentence."""
+    pool = problem.pool
+    counts = np.diff(pool.starts)
+    chosen = np.empty((1, len(counts), pool.statistics.shape[1]))
+    for parity in (0, 1):
+        seen = np.repeat(np.arange(len(counts)) % 2 == parity, counts)
+        starts = np.concatenate([[0], counts[parity::2].cumsum()])
+        half = PoolArrays(pool.features[:, seen], pool.statistics[seen], starts)
+        rng = np.random.default_rng(settings.seed)
+        optimizer = settings.choose_optimizer()
+        solution = optimizer(dataclasses.replace(problem, pool=half), rng)
+        winners = point_at(pool, solution.weights).winners[1 - parity :: 2]
+        chosen[0, 1 - parity :: 2] = pool.statistics[winners]
+    return chosen

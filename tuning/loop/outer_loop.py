@@ -44,8 +44,12 @@ from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
-from tuning.loop.lists import ScoredList, read_scored, with_empty_translations
-from tuning.loop.score_benefit import benefit_in_words, estimate_benefits
+from tuning.loop.lists import (
+    ScoredList,
+    estimate_benefits,
+    read_scored,
+    with_empty_translations,
+)
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.tuning_settings import (
     LIMITS,
@@ -56,10 +60,9 @@ from tuning.loop.tuning_settings import (
     TuningSettings,
 )
 from tuning.loop.weights import WEIGHTS, WeightPlan
-from tuning.metrics.metric_scores import objective_score
-from tuning.metrics.score_tables import points
+from tuning.metrics.metric_scores import CandidateStatistics, objective_score
+from tuning.metrics.metric_settings import points
 from tuning.metrics.significance import mean_and_deviation
-from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem, Weights, rounded, spreads
 
@@ -138,20 +141,10 @@ class TuningResult:
         return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
 
 
-@dataclass(frozen=True)
-class _Proposal:
-    """The result of an optimisation: its scores, and the weights of the next round.
+@dataclass(frozen=True, kw_only=True)
+class _Proposal(Optimized):
+    """The result of an optimisation, and the weights to decode with next, by feature."""
 
-    Args:
-        score: The objective of the weights that were found over all candidates.
-        start_score: The objective of the best weights before.
-        share: See ``Optimized``.
-        weights: The weights to decode with, by feature.
-    """
-
-    score: float
-    start_score: float
-    share: float
     weights: dict[str, tuple[float, ...]]
 
 
@@ -327,7 +320,7 @@ class Tuning:
         pool = with_empty_translations(self._pool, task.statistics)
         benefits = estimate_benefits(self._plan, pool, weights, task.settings)
         for benefit in benefits:
-            task.say(f"note: {benefit_in_words(benefit, str(self._objective))}")
+            task.say(f"note: {benefit.in_words(str(self._objective))}")
         self._write_ini(complete)
         record = task.record(
             complete,
@@ -472,9 +465,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     second = Scores.of(settings, ini)
     frozen = [name for name in settings.freeze if second is None or name not in second.start]
     plan = WeightPlan.from_ini(ini).with_frozen(frozen)
-    texts = CandidateStatistics.read(
-        settings.references, settings.objective, settings.reference_length
-    )
+    texts = CandidateStatistics.read(settings.references, settings.objective)
     for note in texts.notes:
         say(f"note: {note}")
     lines = read_source(settings.source)

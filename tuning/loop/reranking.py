@@ -17,13 +17,13 @@ from numpy.typing import ArrayLike, NDArray
 from moses_integration.bleu import References, bleu_of_sums
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from phrasescore.errors import IniError, NBestError, SettingsError, counted
+from phrasescore.errors import IniError, NBestError, counted
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 from phrasescore.words.token_sequences import offsets_of
 from phrasescore.words.word_table import WordTable
-from tuning.loop.tuning_settings import RiskSettings
+from tuning.loop.tuning_settings import Reranking
 from tuning.loop.weights import read_weights
 from tuning.optimizers.optimizer import Weights
 
@@ -31,35 +31,6 @@ _SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp
 # risks that differ by less are equal but for rounding
 _ROUNDING = 1e-12
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Reranking:
-    """The settings of one reranking.
-
-    Args:
-        nbest: The n-best list.
-        output: The file for the translations, one per line; ``-`` is standard output.
-        weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
-        risk: Settings of minimum-Bayes-risk decoding; ``None`` for the highest score.
-        source: The source text of the list, to check that no sentence is missing.
-
-    Raises:
-        SettingsError: Neither weights nor risk are given.
-    """
-
-    nbest: str
-    output: str
-    weights: str | None = None
-    risk: RiskSettings | None = None
-    source: str | None = None
-
-    def __post_init__(self) -> None:
-        if self.weights is None and self.risk is None:
-            raise SettingsError(
-                "the command does not say how to choose",
-                remedy="give --weights FILE, --minimum-bayes-risk, or both",
-            )
 
 
 @dataclass
@@ -190,8 +161,8 @@ def _choose(
                 remedy="find the feature with scores that are not finite, and correct its model",
             )
     best = int(scores.argmax())
-    if task.risk is not None:
-        places, losses = _risks(words, scores, task.risk)
+    if task.minimum_bayes_risk:
+        places, losses = _risks(words, scores, task)
         best = int(places[losses <= losses.min() + _ROUNDING][0])
     report.candidates += len(words)
     report.moved += words[best] != words[0]
@@ -199,7 +170,7 @@ def _choose(
 
 
 def _risks(
-    words: Sequence[bytes], scores: Floats, risk: RiskSettings
+    words: Sequence[bytes], scores: Floats, task: Reranking
 ) -> tuple[NDArray[np.int64], Floats]:
     """Return the rows of the compared candidates, in the list's order, and the risk of each.
 
@@ -208,10 +179,10 @@ def _risks(
     best: dict[bytes, int] = {}
     for place in np.argsort(-scores, kind="stable").tolist():
         best.setdefault(words[place], place)
-        if len(best) == risk.size:
+        if len(best) == task.mbr_size:
             break
     places = np.sort(np.fromiter(best.values(), np.int64, len(best)))
-    return places, expected_losses([words[i] for i in places], scores[places], risk.scale)
+    return places, expected_losses([words[i] for i in places], scores[places], task.mbr_scale)
 
 
 def expected_losses(candidates: Sequence[bytes], scores: ArrayLike, scale: float = 1.0) -> Floats:

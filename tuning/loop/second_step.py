@@ -20,15 +20,13 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import Rescoring, check_names, names_by_kind, place_model
 from moses_integration.tables.filtering import INI_NAME
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
 from tuning.loop.decoding import NBestDecoder, Say, text_tables
 from tuning.loop.lists import ListOptimization, optimize_lists
-from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan
-from tuning.metrics.score_tables import points
+from tuning.metrics.metric_settings import points
 
 _SIZE = 100
 _OPTIMIZATION = [field.name for field in dataclasses.fields(OptimizationSettings)]
@@ -60,7 +58,8 @@ class Scores:
         before = Rescoring.read(ini.base)
         models: dict[str, Path] = {}
         if settings.rescore:
-            models = _named(settings, ini)
+            named = names_by_kind(settings.rescore, [line.name for line in ini.features])
+            models = dict(zip(named, map(Path, settings.rescore), strict=True))
         elif before is not None:
             found = zip(before.models, before.folders(Path(ini.base)), strict=True)
             models = {model.name: path for model, path in found}
@@ -78,17 +77,6 @@ class Scores:
     def need_phrases(self) -> bool:
         """Whether a model scores the phrases of the candidates."""
         return not all(read_kind(path).of_sentences for path in self.models.values())
-
-
-def _named(settings: TuningSettings, ini: MosesIni) -> dict[str, Path]:
-    """Return the folders of ``--rescore`` with their given names, or with names by kind."""
-    names = list(settings.rescore_names)
-    if names and len(names) != len(settings.rescore):
-        given, models = counted(len(names), "name"), counted(len(settings.rescore), "model")
-        raise SettingsError(f"{given} for {models}", remedy="give one --rescore-name for each")
-    names = names or names_by_kind(settings.rescore, [line.name for line in ini.features])
-    check_names(names)
-    return dict(zip(names, map(Path, settings.rescore), strict=True))
 
 
 @dataclass(frozen=True)
@@ -134,7 +122,7 @@ class SecondStep:
             f"{objective} {points(tuned.start_score)} -> {points(tuned.score)}"
         )
         for benefit in tuned.benefits:
-            self.say(f"note: {benefit_in_words(benefit, objective)}")
+            self.say(f"note: {benefit.in_words(objective)}")
         return tuned, rescoring
 
     @property
@@ -197,7 +185,7 @@ class SecondStep:
         def optimize() -> dict[str, Any]:
             report = optimize_lists(task, scores.start)
             # `run` tells the benefits, also of a step that an earlier call has done
-            told = [benefit_in_words(each, str(task.objective)) for each in report.benefits]
+            told = [each.in_words(str(task.objective)) for each in report.benefits]
             for note in (note for note in report.notes if note not in told):
                 self.say(f"note: {note}")
             plan = WeightPlan.from_ini(MosesIni.read(ini))

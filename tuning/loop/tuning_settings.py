@@ -9,10 +9,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from phrasescore.errors import SettingsError
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.results import Count, Number, Positive, Record, Seconds
-from tuning.metrics.metric_settings import LengthName, Objective
+from tuning.metrics.metric_settings import Objective, gain_in_words
 
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import MosesIni
@@ -32,7 +33,6 @@ class OptimizationSettings:
         optimizer: Minimum error rate training, pairwise ranking, or batch MIRA.
         restarts: The number of MERT's climbs after the first two.
         objective: The score to maximise.
-        reference_length: The rule that picks BLEU's reference length from several references.
         freeze: Names of features or components whose weights must not change.
         seed: The seed of everything random.
         threads: The number of threads; ``None`` for all cores.
@@ -42,7 +42,6 @@ class OptimizationSettings:
     optimizer: OptimizerName = "mert"
     restarts: int = 20
     objective: Objective = field(default_factory=Objective)
-    reference_length: LengthName = "closest"
     freeze: tuple[str, ...] = ()
     seed: int = 1
     threads: int | None = None
@@ -68,7 +67,8 @@ class OptimizationSettings:
 
 
 # the settings of the models that choose among the candidates
-_SECOND_STEP = "rescore", "rescore_names", "rescore_size", "scorers"
+_SECOND_STEP = "rescore", "rescore_size", "scorers"
+AND = " + "  # between the names of scores that are judged together
 LIMITS = ("rounds", "runs")  # the limits of tuning
 DecoderName = Literal["embedded", "moses"]
 
@@ -88,7 +88,6 @@ class TuningSettings(OptimizationSettings):
         runs: The number of runs.
         rescore: The folders of models that choose among the candidates; empty for those of the
             system's ``rescoring.json``, if it has one.
-        rescore_names: The names of their features; empty for names by kind.
         rescore_size: The maximum number of candidates of a sentence; ``None`` for that of
             ``rescoring.json``, or 100.
         scorers: The commands of programs that score candidates, by the names of their features.
@@ -103,7 +102,6 @@ class TuningSettings(OptimizationSettings):
     rounds: int = 8
     runs: int = 1
     rescore: tuple[str, ...] = ()
-    rescore_names: tuple[str, ...] = ()
     rescore_size: int | None = None
     scorers: Mapping[str, str] = field(default_factory=dict)
 
@@ -153,17 +151,37 @@ def _size_or_digest(path: Path) -> int | str | None:
     return path.stat().st_size if path.is_file() else None
 
 
-@dataclass(frozen=True)
-class RiskSettings:
-    """Settings of minimum-Bayes-risk decoding.
+@dataclass(frozen=True, kw_only=True)
+class Reranking:
+    """The settings of one reranking.
 
     Args:
-        size: The number of distinct candidates to compare.
-        scale: The factor of the model scores, 0 or more.
+        nbest: The n-best list.
+        output: The file for the translations, one per line; ``-`` is standard output.
+        weights: A weights file or a moses.ini; ``None`` to use the totals in the list.
+        source: The source text of the list, to check that no sentence is missing.
+        minimum_bayes_risk: Whether to choose by risk instead of the highest score.
+        mbr_size: The number of distinct candidates to compare.
+        mbr_scale: The factor of the model scores, 0 or more.
+
+    Raises:
+        SettingsError: There are neither weights nor a risk to choose by.
     """
 
-    size: int = 200
-    scale: float = 1.0
+    nbest: str
+    output: str
+    weights: str | None = None
+    source: str | None = None
+    minimum_bayes_risk: bool = False
+    mbr_size: int = 200
+    mbr_scale: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.weights is None and not self.minimum_bayes_risk:
+            raise SettingsError(
+                "the command does not say how to choose",
+                remedy="give --weights FILE, --minimum-bayes-risk, or both",
+            )
 
 
 @dataclass(frozen=True)
@@ -222,6 +240,21 @@ class ScoreBenefit:
     gain: Number
     low: Number
     high: Number
+
+    def in_words(self, objective: str) -> str:
+        """Say in a sentence whether the score helps.
+
+        >>> ScoreBenefit("NeuralLM0", 0.2, 0.004, 0.001, 0.007).in_words("bleu")
+        'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
+        """
+        one, several = ("helps", "help") if self.low > 0 else ("is not", "are not")
+        verdict = several if AND in self.name else one
+        verdict += "" if self.low > 0 else " shown to help"
+        gain = gain_in_words(self.gain, self.low, self.high, objective)
+        said = f"{self.name} {verdict}: {gain}, an estimate over lists"
+        if self.weight is not None and self.weight < 0:
+            said += "; its weight is negative, so translations that its model finds probable lose"
+        return said
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,35 @@ these columns, or only the columns of BLEU if BLEU is the only metric:
 
 Columns of metrics that are not requested are 0. Scores are fractions; large error rates can make a
 mixture negative.
+
+sacrebleu computes chrF and TER, and rapidfuzz computes edit distances, once for every distinct
+translation of a sentence. The accuracy is the share of lines that equal a reference. CER and WER
+are the Levenshtein distance to the closest reference divided by that reference's length, in
+characters (spaces included) and in words. sacrebleu splits words at every Unicode space, Moses at
+U+0020 only, so other spaces are replaced before sacrebleu sees a text.
+
+sacrebleu's search for the shifts of TER takes seconds for a line of 250 words, and the edits of CER
+and WER take minutes for a line of a million. Where a line and its reference are too long, an upper
+bound stands for their edits: without shifts for TER, the length of the longer line for CER and WER.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from rapidfuzz.distance import Levenshtein
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu import bleu, bleu_of_sums
+from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
+from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import (
     LOWER_IS_BETTER,
     METRICS,
@@ -37,6 +54,11 @@ ALL_COLUMNS = TER_AT + 2 * len(METRICS[2:])
 _ACCURACY = METRICS.index("accuracy")
 # chrF weighs recall twice as much as precision, as sacrebleu does by default
 _BETA_SQUARED = 4.0
+_SPACE_IN_WORD = re.compile(r"[^\S ]")
+# replaces spaces other than U+0020; no text should contain this character of the private use area
+_STAND_IN = "\ue000"
+# the words (CER: the characters) of a line times those of a reference
+MAX_EDITS = {"ter": 200 * 200, "cer": 10**10, "wer": 10**10}
 
 
 @compiled
@@ -128,3 +150,155 @@ def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDAr
             worth = metric_scores(metric, statistics[:, columns_of(metric)])
             scores += share * (1 - worth if metric in LOWER_IS_BETTER else worth)
     return scores
+
+
+class CandidateStatistics:
+    """The references of a text, prepared to compute the statistics of candidates.
+
+    Args:
+        references: The words of the references, for BLEU.
+        lines: The R references of S lines each, for the other metrics.
+        metrics: The metrics to compute statistics for.
+
+    Attributes:
+        notes: Warnings about the references, for the user.
+    """
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(
+        self,
+        references: References,
+        lines: Iterable[Sequence[bytes]],
+        metrics: Collection[MetricName],
+    ) -> None:
+        self.references = references
+        self._metrics = frozenset(metrics) - {"bleu"}
+        all_of: dict[MetricName, CHRF | TER] = {
+            "chrf": CHRF(char_order=CHRF_ORDERS),
+            "ter": TER(case_sensitive=True),
+        }
+        self._sacrebleu = {name: each for name, each in all_of.items() if name in metrics}
+        self._lines: list[list[str]] = []
+        if self._metrics:
+            self._lines = [[*map(as_text, each)] for each in zip(*lines, strict=True)]
+        self._prepared: dict[int, dict[MetricName, Any]] = {}
+        self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
+
+    @classmethod
+    def read(cls, paths: Sequence[str | Path], objective: Objective) -> CandidateStatistics:
+        """Read references for an objective.
+
+        Args:
+            paths: R reference files of S lines each.
+            objective: The objective to compute statistics for.
+
+        Raises:
+            CorpusError: The files differ in their number of lines.
+        """
+        lines = [list(read_lines(path)) for path in paths]
+        references = References(lines, names=paths)
+        found = cls(references, lines, objective.metrics)
+        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
+        return found
+
+    @property
+    def needs_words(self) -> bool:
+        """Whether the metrics need the words as text in addition to their ids."""
+        return bool(self._metrics)
+
+    @property
+    def columns(self) -> int:
+        """K, the number of statistics of each candidate."""
+        return ALL_COLUMNS if self._metrics else BLEU_COLUMNS
+
+    def __len__(self) -> int:
+        return len(self.references)
+
+    def score(
+        self,
+        sentences: NDArray[np.int32],
+        tokens: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        words: Sequence[bytes] = (),
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates.
+
+        Args:
+            sentences: (N,) the sentence index of each candidate.
+            tokens: The words of all candidates, as ids of ``references.vocabulary``.
+            offsets: (N + 1,) the first token of each candidate, then the number of tokens.
+            words: The N candidates as text; unused if ``needs_words`` is false.
+        """
+        bleu = self.references.score_tokens(sentences, tokens, offsets)
+        if not self._metrics:
+            return bleu
+        others = np.zeros((len(words), ALL_COLUMNS - BLEU_COLUMNS), np.int32)
+        for place, key in enumerate(zip(sentences.tolist(), words, strict=True)):
+            if key not in self._known:
+                self._known[key] = self._computed(key[0], as_text(key[1]))
+            others[place] = self._known[key]
+        return np.hstack([bleu, others])
+
+    def score_lines(
+        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
+    ) -> NDArray[np.int32]:
+        """Return (N, K) the statistics of candidates given as lines of words."""
+        return self.score(sentences, *self.references.encode(lines), lines)
+
+    def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
+        """Return (K - 9,) the statistics of a candidate for the metrics other than BLEU."""
+        references = self._lines[sentence]
+        row = np.zeros(ALL_COLUMNS, np.int32)
+        if sentence not in self._prepared:
+            self._prepared[sentence] = {
+                name: metric._extract_reference_info(references)
+                for name, metric in self._sacrebleu.items()
+            }
+        for name, prepared in self._prepared[sentence].items():
+            if name == "ter":
+                row[columns_of(name)] = self._ter(text, references, prepared)
+            else:
+                found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
+                row[columns_of(name)] = found
+        if "accuracy" in self._metrics:
+            row[columns_of("accuracy")] = text in references, 1
+        if "cer" in self._metrics:
+            row[columns_of("cer")] = _closest("cer", text, references)
+        if "wer" in self._metrics:
+            row[columns_of("wer")] = _closest("wer", text, references)
+        return row[BLEU_COLUMNS:]
+
+    def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:
+        """Return edits and reference words, both times the number of references."""
+        words = [reference.split() for reference in references]
+        if is_too_long("ter", text, references):
+            edits = min(Levenshtein.distance(text.split(), each) for each in words)
+        else:
+            edits = int(self._sacrebleu["ter"]._compute_segment_statistics(text, prepared)[0])
+        return edits * len(words), sum(map(len, words))
+
+
+def as_text(line: bytes) -> str:
+    """Decode a line, and replace all spaces inside Moses's words."""
+    return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace")).strip(" ")
+
+
+def is_too_long(metric: MetricName, text: str, references: Sequence[str]) -> bool:
+    """Tell whether the edits of a line would take too long."""
+    sizes = [
+        len(each) if metric == "cer" else 1 + each.strip(" ").count(" ")
+        for each in (text, *references)
+    ]
+    return sizes[0] * max(sizes[1:]) > MAX_EDITS[metric]
+
+
+def _closest(metric: MetricName, text: str, references: Sequence[str]) -> tuple[int, int]:
+    """Return the distance to the closest reference, and the length of that reference."""
+    is_long = is_too_long(metric, text, references)
+    units, *others = (each if metric == "cer" else each.split() for each in (text, *references))
+    distances = [
+        (max(len(units), len(each)) if is_long else Levenshtein.distance(units, each), len(each))
+        for each in others
+    ]
+    return min(distances, key=lambda pair: pair[0])

@@ -1,8 +1,11 @@
-"""Settings of scores; imports no heavy library, so that ``--help`` is fast."""
+"""The metrics: names, settings, and how scores are shown.
+
+This file imports no heavy library, so that ``--help`` is fast.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -13,8 +16,16 @@ MetricName = Literal["bleu", "chrf", "ter", "accuracy", "cer", "wer"]
 METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter", "accuracy", "cer", "wer")
 USUAL_METRICS: tuple[MetricName, ...] = ("bleu", "chrf", "ter")  # the defaults
 LOWER_IS_BETTER = frozenset(["ter", "cer", "wer"])
-LengthName = Literal["closest", "shortest", "average"]
-REFERENCE_LENGTHS: tuple[LengthName, ...] = ("closest", "shortest", "average")
+SEGMENTS = "segments"  # the name of the metric if files give a score for each segment
+LABELS = {
+    "bleu": "BLEU",
+    "chrf": "chrF2",
+    "ter": "TER",
+    "accuracy": "accuracy",
+    "cer": "CER",
+    "wer": "WER",
+    SEGMENTS: "segment scores",
+}
 TOKENIZERS = ("none", "13a", "intl", "char", "zh")
 # defaults of the significance tests; the seed is sacrebleu's
 TRIALS, TEST_SEED = 10_000, 12345
@@ -126,3 +137,63 @@ class Objective:
         if len(named) == 1:
             return next(iter(named)).strip("()")
         return " + ".join(f"{share:g} {name}" for name, share in named.items())
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """A table of cells as text; the first column has the names of the rows.
+
+    Args:
+        header: The heading of each column.
+        rows: The cells of each row, one for each column.
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+    def to_text(self) -> str:
+        """Return columns for a fixed-width font, names left-aligned and numbers right-aligned."""
+        lines = [list(self.header), *map(list, self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "".join(
+            "  ".join(
+                cell.rjust(width) if place else cell.ljust(width)
+                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+            ).rstrip()
+            + "\n"
+            for line in lines
+        )
+
+    def to_markdown(self) -> str:
+        """Return a Markdown table in GitHub's dialect."""
+        lines = [self.header, ["---", *["---:"] * (len(self.header) - 1)], *self.rows]
+        escaped = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+        return "".join(f"| {' | '.join(line)} |\n" for line in escaped)
+
+
+def points(score: float | None, *, sign: bool = False) -> str:
+    """Format a fraction as scores are usually printed: times 100, with two decimals.
+
+    >>> points(0.5935), points(0.0021, sign=True)
+    ('59.35', '+0.21')
+    """
+    return "–" if score is None else f"{100 * score:{'+' if sign else ''}.2f}"
+
+
+def gain_in_words(gain: float, low: float, high: float, metric: str) -> str:
+    """Format a gain with its interval.
+
+    >>> gain_in_words(0.004, 0.001, 0.007, "BLEU")
+    '+0.40 BLEU (95 % interval +0.10 to +0.70)'
+    """
+    shown, first, last = (points(each, sign=True) for each in (gain, low, high))
+    return f"{shown} {metric} (95 % interval {first} to {last})"
+
+
+def shown_p(p_value: float) -> str:
+    """Format a p-value with three decimals, or as ``<0.001``.
+
+    >>> shown_p(0.5298), shown_p(1 / 10_001)
+    ('0.530', '<0.001')
+    """
+    return "<0.001" if p_value < 0.001 else f"{p_value:.3f}"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,26 +18,28 @@ from phrasescore.runs.results import Count, Positive, Record
 from phrasescore.table.text_blocks import read_numbers
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import (
+    LABELS,
+    SEGMENTS,
     TEST_SEED,
     TRIALS,
     MetricName,
+    ScoreTable,
     SentenceSelection,
     TextScoring,
+    points,
+    shown_p,
 )
-from tuning.metrics.score_tables import ScoreTable, points, shown_p
-from tuning.metrics.sentence_groups import Rows, SelectedSentences, select_sentences
 from tuning.metrics.significance import ComparedSystem, compare_segments, compare_statistics
 from tuning.metrics.text_scores import (
-    LABELS,
     NamedLines,
     ReferenceTexts,
+    Rows,
     ScoredText,
+    SelectedSentences,
     TextFile,
+    select_sentences,
     signatures,
 )
-
-SEGMENTS = "segments"  # the name of the metric if the files give a score for each segment
-_LABELS = {**LABELS, SEGMENTS: "segment scores"}
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,7 @@ class ComparisonRecord(Record):
     files: dict[str, tuple[str, ...]]
     metrics: dict[str, tuple[ComparedSystem, ...]]
     notes: tuple[str, ...]
-    by_length: Sequence[object] | None = None
+    by_length: Sequence[Any] | None = None
     source: str = ""
 
 
@@ -213,78 +214,73 @@ class SystemComparison:
     """The comparison of each system with the first.
 
     Attributes:
-        record: The output of ``compare --json`` without length groups: files, settings, scores.
+        record: The output of ``compare --json``: files, settings, scores.
         sentences: The scored sentences.
-        by_length: The ``scores`` of each length group.
     """
 
     record: ComparisonRecord
     sentences: SelectedSentences
-    by_length: tuple[Mapping[str, tuple[ComparedSystem, ...]], ...] = ()
 
     @property
     def scores(self) -> Mapping[str, tuple[ComparedSystem, ...]]:
         """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
-    def _points(self, score: float | None, *, sign: bool = False) -> str:
-        """Format a score or difference, multiplied by 100 unless it is a segment score."""
-        if score is not None and SEGMENTS in self.scores:
-            return f"{score:{'+' if sign else ''}.4f}"
-        return points(score, sign=sign)
-
-    def _table(self, scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
-        """Return a table of scores, gains and p-values."""
-        header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
-        rows = []
-        for metric, systems in scores.items():
-            prefix = f"{_LABELS[metric]} " if len(scores) > 1 else ""
-            rows += [[prefix + system.system, *self._cells(system)] for system in systems]
-        if len(scores) == 1:
-            header[0] = _LABELS[next(iter(scores))]
-        return ScoreTable(header, rows)
-
-    def _cells(self, system: ComparedSystem) -> list[str]:
-        cells = [str(len(system.runs)), *map(self._points, (system.mean, system.deviation))]
-        if (found := system.difference) is None:
-            return [*cells, *["–"] * 4]
-        gain, low, high = (
-            self._points(score, sign=True) for score in (found.gain, found.low, found.high)
-        )
-        p_values = found.p_bootstrap, found.p_randomization
-        return [*cells, gain, f"{low} to {high}", *map(shown_p, p_values)]
-
     def _explanation(self) -> str:
         """Return a text that explains the table's columns, to print below the table."""
         first = next(iter(self.record.files))
         by_chance = " With many groups, some show a difference by chance alone."
-        by_length = by_chance if self.by_length else ""
+        by_length = by_chance if self.record.by_length else ""
         return (
             f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
             "over sentences and, where a system has several runs, over runs. AR: approximate "
             "randomisation of sentences. Both tests are two-sided, with "
             f"{self.record.trials:,} trials and seed {self.record.seed}.{by_length} "
             + " ".join(
-                f"{_LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
+                f"{LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
             )
         )
 
     def to_text(self) -> str:
         """Return the table that the command ``compare`` prints, with its explanation."""
         groups = "".join(
-            f"\n{group}, {counted(len(group.rows), 'sentence')}\n{self._table(scores).to_text()}"
-            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
+            f"\n{group}, {counted(len(group.rows), 'sentence')}\n"
+            f"{score_table(found['metrics']).to_text()}"
+            for group, found in zip(self.sentences.groups, self.record.by_length or (), strict=True)
         )
         explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
-        return f"{self._table(self.scores).to_text()}{groups}\n{explanation}\n"
+        return f"{score_table(self.scores).to_text()}{groups}\n{explanation}\n"
 
     def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
-        groups = [
-            {**group.to_json(), "metrics": dict(scores)}
-            for group, scores in zip(self.sentences.groups, self.by_length, strict=True)
-        ]
-        return dataclasses.replace(self.record, by_length=groups or None).to_json()
+        return self.record.to_json()
+
+
+def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
+    """Return a table of scores, gains and p-values, given the systems by metric."""
+    header = ["", "runs", "mean", "deviation", "gain", "95 %", "p", "p (AR)"]
+    rows = []
+    for metric, systems in scores.items():
+        shown = _segment_score if metric == SEGMENTS else points
+        prefix = f"{LABELS[metric]} " if len(scores) > 1 else ""
+        for system in systems:
+            cells = [prefix + system.system, str(len(system.runs))]
+            cells += [shown(system.mean), shown(system.deviation)]
+            if (found := system.difference) is None:
+                rows.append([*cells, *["–"] * 4])
+                continue
+            gain, low, high = (
+                shown(each, sign=True) for each in (found.gain, found.low, found.high)
+            )
+            p_values = shown_p(found.p_bootstrap), shown_p(found.p_randomization)
+            rows.append([*cells, gain, f"{low} to {high}", *p_values])
+    if len(scores) == 1:
+        header[0] = LABELS[next(iter(scores))]
+    return ScoreTable(header, rows)
+
+
+def _segment_score(score: float | None, *, sign: bool = False) -> str:
+    return "–" if score is None else f"{score:{'+' if sign else ''}.4f}"
 
 
 def compare_systems(
@@ -329,6 +325,7 @@ def compare_systems(
             for metric in texts.scoring.metrics
         }
 
+    groups = [{**group.to_json(), "metrics": compared(group.rows)} for group in chosen.groups]
     record = ComparisonRecord(
         references=tuple(str(Path(path)) for path in references),
         sentences=len(chosen.rows),
@@ -339,8 +336,9 @@ def compare_systems(
         files=_names(systems),
         metrics=compared(chosen.rows),
         notes=tuple(notes),
+        by_length=groups or None,
     )
-    return SystemComparison(record, chosen, tuple(compared(group.rows) for group in chosen.groups))
+    return SystemComparison(record, chosen)
 
 
 def _names(systems: Mapping[str, Sequence[TextFile]]) -> dict[str, tuple[str, ...]]:

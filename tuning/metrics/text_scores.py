@@ -9,58 +9,43 @@ Scores are fractions: BLEU, chrF and accuracy from 0 to 1; error rates (TER, CER
 without a maximum (lower is better).
 Shapes: S sentences, K statistics.
 
-sacrebleu computes chrF and TER, and rapidfuzz computes edit distances, once for every distinct
-translation of a sentence. The accuracy is the share of lines that equal a reference. CER and WER
-are the Levenshtein distance to the closest reference divided by that reference's length, in
-characters (spaces included) and in words. sacrebleu splits words at every Unicode space, Moses at
-U+0020 only, so other spaces are replaced before sacrebleu sees a text.
-
-sacrebleu's search for the shifts of TER takes seconds for a line of 250 words, and the edits of CER
-and WER take minutes for a line of a million. Where a line and its reference are too long, an upper
-bound stands for their edits: without shifts for TER, the length of the longer line for CER and WER.
+Sentences to score can be selected: groups by source length, and sentences whose words a model
+knows. Bahdanau et al. (2014) report both: Figure 2 has scores by the number of source words, and
+the second half of Table 1 has scores of the sentences without unknown words.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 import rapidfuzz
 from numpy.typing import NDArray
-from rapidfuzz.distance import Levenshtein
 from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
-from phrasescore.errors import CorpusError, counted
+from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
+from phrasescore.runs.json_files import JsonObject
 from phrasescore.table.input_files import line_end_notes, read_lines
-from tuning.metrics.metric_scores import ALL_COLUMNS, CHRF_ORDERS, columns_of
-from tuning.metrics.metric_settings import LengthName, MetricName, Objective, TextScoring
+from phrasescore.table.phrase_table import Side, scored_tokens, words_of
+from phrasescore.words.vocabulary import UNK_ID
+from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
+from tuning.metrics.metric_settings import LABELS, MetricName, SentenceSelection, TextScoring
 
-_COLUMNS = ALL_COLUMNS - BLEU_COLUMNS
-_SPACE_IN_WORD = re.compile(r"[^\S ]")
-# replaces spaces other than U+0020; no text should contain this character of the private use area
-_STAND_IN = "\ue000"
-LABELS = {
-    "bleu": "BLEU",
-    "chrf": "chrF2",
-    "ter": "TER",
-    "accuracy": "accuracy",
-    "cer": "CER",
-    "wer": "WER",
-}
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
-# the words (CER: the characters) of a line times those of a reference
-_MAX_EDITS = {"ter": 200 * 200, "cer": 10**10, "wer": 10**10}
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
+# groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
+_SHORT, _NEARLY_ALL = 30, 0.95
+_GROUPS = 6
+Rows = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -84,101 +69,6 @@ TextFile: TypeAlias = "str | Path | NamedLines"
 
 def _lines_of(text: TextFile) -> list[str]:
     return list(text.lines if isinstance(text, NamedLines) else read_text(text))
-
-
-def as_text(line: bytes) -> str:
-    """Decode a line, and replace all spaces inside Moses's words."""
-    return _SPACE_IN_WORD.sub(_STAND_IN, line.decode("utf-8", "replace")).strip(" ")
-
-
-class LineStatistics:
-    """Statistics of candidates for metrics other than BLEU.
-
-    Args:
-        references: R lists with the same number of lines.
-        metrics: The metrics to compute; the columns of other metrics are 0.
-    """
-
-    def __init__(
-        self, references: Sequence[Sequence[bytes]], metrics: Collection[MetricName]
-    ) -> None:
-        self._metrics = frozenset(metrics)
-        metrics_of: dict[MetricName, CHRF | TER] = {
-            "chrf": CHRF(char_order=CHRF_ORDERS),
-            "ter": TER(case_sensitive=True),
-        }
-        self._sacrebleu = {name: each for name, each in metrics_of.items() if name in metrics}
-        self._references = [
-            [as_text(line) for line in lines] for lines in zip(*references, strict=True)
-        ]
-        self._prepared: dict[int, dict[MetricName, Any]] = {}
-        self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
-
-    def score(self, sentences: NDArray[np.int32], lines: Sequence[bytes]) -> NDArray[np.int32]:
-        """Return (N, K - 9) statistics, without BLEU's 9 (see ``tuning.metrics.metric_scores``)."""
-        rows = np.zeros((len(lines), _COLUMNS), np.int32)
-        for place, key in enumerate(zip(sentences.tolist(), lines, strict=True)):
-            if key not in self._known:
-                self._known[key] = self._computed(key[0], as_text(key[1]))
-            rows[place] = self._known[key]
-        return rows
-
-    def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
-        references = self._references[sentence]
-        row = np.zeros(_COLUMNS, np.int32)
-        if sentence not in self._prepared:
-            self._prepared[sentence] = {
-                name: metric._extract_reference_info(references)
-                for name, metric in self._sacrebleu.items()
-            }
-        for name, prepared in self._prepared[sentence].items():
-            if name == "ter":
-                row[_own_columns(name)] = self._ter(text, references, prepared)
-            else:
-                found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
-                row[_own_columns(name)] = found
-        if "accuracy" in self._metrics:
-            row[_own_columns("accuracy")] = text in references, 1
-        if "cer" in self._metrics:
-            row[_own_columns("cer")] = _closest("cer", text, references)
-        if "wer" in self._metrics:
-            row[_own_columns("wer")] = _closest("wer", text, references)
-        return row
-
-    def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:
-        """Return edits and reference words, both times the number of references."""
-        words = [reference.split() for reference in references]
-        if is_too_long("ter", text, references):
-            edits = min(Levenshtein.distance(text.split(), each) for each in words)
-        else:
-            edits = int(self._sacrebleu["ter"]._compute_segment_statistics(text, prepared)[0])
-        return edits * len(words), sum(map(len, words))
-
-
-def is_too_long(metric: MetricName, text: str, references: Sequence[str]) -> bool:
-    """Tell whether the edits of a line would take too long."""
-    sizes = [
-        len(each) if metric == "cer" else 1 + each.strip(" ").count(" ")
-        for each in (text, *references)
-    ]
-    return sizes[0] * max(sizes[1:]) > _MAX_EDITS[metric]
-
-
-def _own_columns(metric: MetricName) -> slice:
-    """Return the columns of a metric, counted from the first column after BLEU's."""
-    columns = columns_of(metric)
-    return slice(columns.start - BLEU_COLUMNS, columns.stop - BLEU_COLUMNS)
-
-
-def _closest(metric: MetricName, text: str, references: Sequence[str]) -> tuple[int, int]:
-    """Return the distance to the closest reference, and the length of that reference."""
-    is_long = is_too_long(metric, text, references)
-    units, *others = (each if metric == "cer" else each.split() for each in (text, *references))
-    distances = [
-        (max(len(units), len(each)) if is_long else Levenshtein.distance(units, each), len(each))
-        for each in others
-    ]
-    return min(distances, key=lambda pair: pair[0])
 
 
 def signatures(scoring: TextScoring, references: int) -> dict[str, str]:
@@ -215,91 +105,6 @@ class ScoredText:
     statistics: NDArray[np.int64]
     too_long: Mapping[MetricName, NDArray[np.bool_]]
     notes: tuple[str, ...] = field(default=())
-
-
-class CandidateStatistics:
-    """The references of a text, prepared to compute the statistics of candidates.
-
-    Args:
-        references: The words of the references, for BLEU.
-        lines: The R references of S lines each, for the other metrics.
-        metrics: The metrics to compute statistics for.
-
-    Attributes:
-        notes: Warnings about the references, for the user.
-    """
-
-    notes: tuple[str, ...] = ()
-
-    def __init__(
-        self,
-        references: References,
-        lines: Iterable[Sequence[bytes]],
-        metrics: Collection[MetricName],
-    ) -> None:
-        self.references = references
-        self._more: LineStatistics | None = None
-        if set(metrics) - {"bleu"}:
-            self._more = LineStatistics([*lines], metrics)
-
-    @classmethod
-    def read(
-        cls, paths: Sequence[str | Path], objective: Objective, length: LengthName = "closest"
-    ) -> CandidateStatistics:
-        """Read references for an objective.
-
-        Args:
-            paths: R reference files of S lines each.
-            objective: The objective to compute statistics for.
-            length: The rule that picks BLEU's reference length from several references.
-
-        Raises:
-            CorpusError: The files differ in their number of lines.
-        """
-        lines = [list(read_lines(path)) for path in paths]
-        references = References(lines, length=length, names=paths)
-        found = cls(references, lines, objective.metrics)
-        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
-        return found
-
-    @property
-    def needs_words(self) -> bool:
-        """Whether the metrics need the words as text in addition to their ids."""
-        return self._more is not None
-
-    @property
-    def columns(self) -> int:
-        """K, the number of statistics of each candidate."""
-        return BLEU_COLUMNS if self._more is None else ALL_COLUMNS
-
-    def __len__(self) -> int:
-        return len(self.references)
-
-    def score(
-        self,
-        sentences: NDArray[np.int32],
-        tokens: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        words: Sequence[bytes] = (),
-    ) -> NDArray[np.int32]:
-        """Return (N, K) the statistics of candidates.
-
-        Args:
-            sentences: (N,) the sentence index of each candidate.
-            tokens: The words of all candidates, as ids of ``references.vocabulary``.
-            offsets: (N + 1,) the first token of each candidate, then the number of tokens.
-            words: The N candidates as text; unused if ``needs_words`` is false.
-        """
-        bleu = self.references.score_tokens(sentences, tokens, offsets)
-        if self._more is None:
-            return bleu
-        return np.hstack([bleu, self._more.score(sentences, words)])
-
-    def score_lines(
-        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
-    ) -> NDArray[np.int32]:
-        """Return (N, K) the statistics of candidates given as lines of words."""
-        return self.score(sentences, *self.references.encode(lines), lines)
 
 
 class ReferenceTexts:
@@ -360,7 +165,7 @@ class ReferenceTexts:
         too_long: dict[MetricName, NDArray[np.bool_]] = {}
         rows = [*zip(lines, zip(*self.lines, strict=True), strict=True)]
         for metric in self.scoring.metrics:
-            if metric in _MAX_EDITS:
+            if metric in MAX_EDITS:
                 long = np.array([is_too_long(metric, *row) for row in rows])
                 too_long[metric] = long
                 if long.any():
@@ -401,3 +206,150 @@ class ReferenceTexts:
             )
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *line_end_notes(texts)]
+
+
+@dataclass(frozen=True)
+class LengthGroup:
+    """A group of sentences with similar source lengths.
+
+    Args:
+        low: The minimum number of source words.
+        high: The maximum number of source words; ``None`` for the last group, without a maximum.
+        rows: (K,) the indices of the sentences; at least one.
+        mean_length: The mean number of source words.
+    """
+
+    low: int
+    high: int | None
+    rows: Rows = field(compare=False)  # the comparison of arrays has no single truth value
+    mean_length: float
+
+    def __str__(self) -> str:
+        if self.high is None:
+            return f"over {counted(self.low - 1, 'word')}"
+        if self.low == self.high:
+            return counted(self.low, "word")
+        return f"{self.low}–{self.high} words"
+
+    def to_json(self) -> dict[str, object]:
+        """Return the bounds, size and mean length of the group as JSON values."""
+        return {
+            "from": self.low,
+            "to": self.high,
+            "sentences": len(self.rows),
+            "mean_length": self.mean_length,
+        }
+
+
+@dataclass(frozen=True)
+class SelectedSentences:
+    """The sentences to score.
+
+    Args:
+        rows: (K,) the indices of the sentences in the text; at least one.
+        total: The number of sentences of the text.
+        known_words: The model that must know all words of a sentence; ``None`` for no such rule.
+        groups: Groups by source length, shortest first; empty if not requested.
+    """
+
+    rows: Rows = field(compare=False)
+    total: int
+    known_words: str | None = None
+    groups: tuple[LengthGroup, ...] = ()
+
+    def __str__(self) -> str:
+        if self.known_words is None:
+            return counted(self.total, "sentence")
+        return (
+            f"{len(self.rows):,} of {counted(self.total, 'sentence')}, those with all words in the "
+            f"vocabularies of {self.known_words}"
+        )
+
+    def to_json(self) -> JsonObject:
+        """Return the criterion of the selection as JSON values; empty for all sentences."""
+        if self.known_words is None:
+            return {}
+        return {"known_words": {"model": self.known_words, "of": self.total}}
+
+
+def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -> SelectedSentences:
+    """Return the sentences to score, and their groups.
+
+    Raises:
+        CorpusError: Source and references differ in their number of lines, or no sentence remains.
+        ModelError: The model is missing or damaged.
+        SettingsError: The model has a source vocabulary, and no source is given.
+    """
+    total = len(references)
+    rows = np.arange(total)
+    source = None
+    if selection.source is not None:
+        source = [line.removesuffix(b"\r") for line in read_lines(selection.source)]
+        references.check_length(selection.source, source)
+    if selection.known_words is not None:
+        rows = _without_unknown_words(selection, source, references)
+    groups: tuple[LengthGroup, ...] = ()
+    if selection.by_length and source is not None:
+        lengths = np.array([len(words_of(source[row])) for row in rows.tolist()])
+        groups = tuple(length_groups(rows, lengths))
+    return SelectedSentences(rows, total, selection.known_words, groups)
+
+
+def _without_unknown_words(
+    selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
+) -> Rows:
+    # imported here because it loads torch
+    from phrasescore.model.folder import load_weights
+
+    model = selection.known_words
+    assert model is not None
+    words = load_weights(model)
+    texts: list[tuple[Side, str | Path, Sequence[bytes]]] = []
+    if "source" in words.sides:
+        if source is None or selection.source is None:
+            raise SettingsError(
+                f"{model} has a source vocabulary, but no source is given",
+                remedy="name the text that was translated with --source",
+            )
+        texts.append(("source", selection.source, source))
+    if "target" in words.sides:
+        for reference, text in zip(references.paths, references.lines, strict=True):
+            encoded = [line.removesuffix("\r").encode() for line in text]
+            texts.append(("target", reference, encoded))
+    is_known = np.ones(len(references), bool)
+    for side, path, lines in texts:
+        for row, line in enumerate(lines):
+            try:
+                # a line without a separator of factors has surface forms only
+                tokens = scored_tokens(line, side, words.settings.factor if b"|" in line else 0)
+            except PhraseTableError as error:
+                raise error.at(path, row + 1) from None
+            is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)
+    if not is_known.any():
+        raise CorpusError(
+            f"each of {len(references):,} sentences has a word outside the vocabularies of {model}",
+            path=references.paths[0],
+            remedy="name a model for such texts, with the same preparation and direction",
+        )
+    return np.flatnonzero(is_known)
+
+
+def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
+    """Yield non-empty groups of sentences by source length, shortest first.
+
+    If at least 95 % of the sources have at most 30 words, groups are 5 words wide up to 30 words;
+    otherwise they are 10 words wide up to 60. The last group has all longer sentences.
+
+    Args:
+        rows: (K,) the indices of the sentences.
+        lengths: (K,) the number of source words of each sentence.
+    """
+    width = 5 if (lengths <= _SHORT).mean() >= _NEARLY_ALL else 10
+    bounds = range(width, width * _GROUPS + 1, width)
+    # sources without words form a separate group
+    lows = [0, 1, *(bound + 1 for bound in bounds)]
+    highs = [0, *bounds, None]
+    for low, high in zip(lows, highs, strict=True):
+        inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
+        if inside.any():
+            yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))

@@ -12,7 +12,6 @@ the mean over words of the Levenshtein distance divided by the length of the nor
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import unicodedata
 from collections import Counter
@@ -28,8 +27,7 @@ from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.table.input_files import whole_number
-from tuning.metrics.metric_settings import TEST_SEED
-from tuning.metrics.score_tables import ScoreTable, points
+from tuning.metrics.metric_settings import TEST_SEED, ScoreTable, points
 
 # a file whose entries have more words than this on average holds sentences
 _MAX_MEAN_WORDS = 4.0
@@ -235,27 +233,20 @@ class WordScores:
         return cls(name, count, accuracy, cer)
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The scores of all words, of known and unknown words, and of leaving all words unchanged."""
-
-    scores: tuple[WordScores, ...]
-
-    def to_text(self) -> str:
-        """Return the scores as a table."""
-        rows = [
-            [each.name, f"{each.words:,}", str(each.accuracy), str(each.cer)]
-            for each in self.scores
-        ]
-        return ScoreTable(["", "words", "accuracy", "CER"], rows).to_text()
-
-    def to_json(self) -> dict[str, object]:
-        """Return the scores as JSON values."""
-        return {each.name: dataclasses.asdict(each) for each in self.scores}
+def score_table(scores: Sequence[WordScores]) -> ScoreTable:
+    """Return a table of the scores."""
+    rows = [[each.name, f"{each.words:,}", str(each.accuracy), str(each.cer)] for each in scores]
+    return ScoreTable(["", "words", "accuracy", "CER"], rows)
 
 
-def evaluate(best: Mapping[str, Sequence[str]], pairs: Words, memory: Memory) -> Evaluation:
-    """Compare the best form of each word with its normal form; known words are remembered."""
+def evaluate(
+    best: Mapping[str, Sequence[str]], pairs: Words, memory: Memory
+) -> tuple[WordScores, ...]:
+    """Compare the best form of each word with its normal form; known words are remembered.
+
+    Returns:
+        The scores of all words, of known and unknown words, and of leaving all words unchanged.
+    """
     found = [best[word][0] for word in pairs.words]
     known = np.array([word in memory.forms for word in pairs.words])
     groups = {
@@ -270,4 +261,4 @@ def evaluate(best: Mapping[str, Sequence[str]], pairs: Words, memory: Memory) ->
         for name, chosen in groups.items()
         if chosen.any()
     ]
-    return Evaluation((*scores, WordScores.from_forms("unchanged", pairs.words, pairs.forms)))
+    return (*scores, WordScores.from_forms("unchanged", pairs.words, pairs.forms))

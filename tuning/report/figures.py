@@ -1,9 +1,9 @@
-"""The scores, tables and figures of a report: gains, tuning rounds, weights, learning curves."""
+"""The scores, weights and figures of a report: tuning rounds and learning curves."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,11 +12,16 @@ from phrasescore.errors import InputError
 from phrasescore.model.folder import CurvePoint
 from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
 from tuning.loop.tuning_settings import TuningRecord, weights_by_component
-from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName
-from tuning.metrics.score_tables import shown_p
-from tuning.metrics.significance import ComparedSystem, SystemDifference
-from tuning.metrics.system_comparison import SEGMENTS, ComparisonRecord
-from tuning.metrics.text_scores import LABELS
+from tuning.metrics.metric_settings import (
+    LABELS,
+    LOWER_IS_BETTER,
+    METRICS,
+    SEGMENTS,
+    MetricName,
+    ScoreTable,
+)
+from tuning.metrics.significance import ComparedSystem
+from tuning.metrics.system_comparison import ComparisonRecord
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +31,6 @@ _INK, _QUIET, _LINE = "#1b1f23", "#6e7781", "#d0d7de"
 _WIDTH = 8.0  # inches; the page stretches a figure to its column
 _DASHES = ("-", (0, (5, 2)), (0, (1, 1.5)))
 _LEGEND_LINE = 0.1  # inches for each curve; two curves share a line of the legend
-Row = Sequence[str | float | None]
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,6 @@ class ScoreSet:
     def label(self) -> str:
         """The name of the metric."""
         return LABELS[self.metric]
-
-    @property
-    def compared(self) -> list[tuple[ComparedSystem, SystemDifference]]:
-        """The systems that are compared with the first one, with their gains."""
-        return [(each, each.difference) for each in self.systems if each.difference is not None]
 
 
 def score_sets(
@@ -102,29 +101,6 @@ def about_scores(scores: ScoreSet) -> str:
 
 
 @dataclass(frozen=True)
-class DataTable:
-    """A table of numbers whose first column names the rows.
-
-    Args:
-        columns: The name of each column, mapped to its format as for ``format``; a format with
-            ``%`` shows a fraction times 100, and ``p`` shows a p-value.
-        rows: Rows with one value for each column; ``None`` for an empty cell.
-    """
-
-    columns: Mapping[str, str]
-    rows: Sequence[Row]
-
-    def cells(self, row: Row) -> Iterator[tuple[str, float | None]]:
-        """Yield each cell of a row: its text, and its unrounded number or ``None``."""
-        for value, form in zip(row, self.columns.values(), strict=True):
-            if value is None or isinstance(value, str):
-                yield value or "–", None
-            else:
-                text = shown_p(value) if form == "p" else format(value, form).rstrip("%")
-                yield text, value
-
-
-@dataclass(frozen=True)
 class Figure:
     """A figure of the page.
 
@@ -137,42 +113,6 @@ class Figure:
     name: str
     image: str
     caption: str
-
-
-def score_table(scores: ScoreSet) -> DataTable:
-    """Return a table of the systems with their scores, gains and p-values."""
-    columns = {"system": "", "runs": "d", scores.label: ".2%", "±": ".2%", "gain": "+.2%"}
-    columns |= {"95 % from": "+.2%", "to": "+.2%", "p": "p", "p (AR)": "p"}
-    rows: list[Row] = []
-    for system in scores.systems:
-        gain: Row = (None,) * 5
-        if (found := system.difference) is not None:
-            gain = found.gain, found.low, found.high, found.p_bootstrap, found.p_randomization
-        rows.append((system.system, len(system.runs), system.mean, system.deviation, *gain))
-    return DataTable(columns, rows)
-
-
-def interval_figure(scores: ScoreSet) -> Figure:
-    """Draw the gain of each system with its interval."""
-    shown = [(system.system, gain) for system, gain in scores.compared]
-    first = scores.systems[0].system
-
-    def draw(canvas: Canvas) -> None:
-        axes = _plain_axes(canvas)
-        for row, (_, gain) in enumerate(shown):
-            axes.plot([100 * gain.low, 100 * gain.high], [row, row], color=COLOURS[0], linewidth=2)
-            axes.plot([100 * gain.gain], [row], "o", color=COLOURS[0], markersize=6)
-        axes.axvline(0, color=_QUIET, linewidth=1)
-        axes.set_yticks(range(len(shown)), [_short(name) for name, _ in shown])
-        axes.set_ylim(len(shown) - 0.5, -0.5)
-        axes.grid(axis="y", visible=False)
-        axes.set_xlabel(f"{scores.label} gained over {_short(first)}")
-
-    return Figure(
-        f"{scores.label} gained over {first} on {scores.title}, each with its 95 % interval.",
-        svg_image(draw, _WIDTH, 0.8 + 0.34 * len(shown)),
-        "If an interval contains 0, there may be no gain at all.",
-    )
 
 
 def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
@@ -205,29 +145,15 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
     )
 
 
-def rounds_table(runs: Mapping[str, TuningRecord]) -> DataTable:
-    """Return a table of the rounds of each run."""
-    columns = {"round": "", "decoded": ".2%", "over all candidates": ".2%", "length ratio": ".3f"}
-    return DataTable(
-        {**columns, "new": ",d", "candidates": ",d"},
-        [
-            [f"{run} round {each.number}", each.score, each.optimized.score,
-             each.length_ratio, each.new, each.candidates]
-            for run, record in runs.items()
-            for each in record.curve
-        ],
-    )  # fmt: skip
-
-
-def weights_table(runs: Mapping[str, TuningRecord]) -> DataTable:
+def weights_table(runs: Mapping[str, TuningRecord]) -> ScoreTable:
     """Return a table of each weight before tuning and after each run."""
     before = next(iter(runs.values())).curve[0].weights
     tuned = [dict(weights_by_component(record.weights)) for record in runs.values()]
-    rows: list[Row] = [
-        (name, weight, *(weights.get(name, weight) for weights in tuned))
+    rows = [
+        [name, *(f"{each:.4f}" for each in (weight, *(own.get(name, weight) for own in tuned)))]
         for name, weight in before.items()
     ]
-    return DataTable({"weight": "", **dict.fromkeys(["before", *runs], ".4f")}, rows)
+    return ScoreTable(["weight", "before", *runs], rows)
 
 
 def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Figure:

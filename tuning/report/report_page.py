@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, TypeVar
+from typing import TYPE_CHECKING, ClassVar
 
 from moses_integration.system_building.build_settings import BuildRecord
 from moses_integration.tables.filtering import FilterRecord
@@ -32,18 +32,14 @@ from phrasescore.runs.json_files import JsonError, parse_object
 from phrasescore.runs.results import RESULT, Record, parse_record
 from tuning.experiment.table import ExperimentRecord
 from tuning.improvement.session import ImproveRecord
-from tuning.loop.score_benefit import benefit_in_words
 from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.weights import WEIGHTS
-from tuning.metrics.system_comparison import ComparisonRecord
+from tuning.metrics.system_comparison import ComparisonRecord, score_table
 from tuning.report.figures import (
     ScoreSet,
     about_scores,
-    interval_figure,
     learning_figure,
-    rounds_table,
     score_sets,
-    score_table,
     tuning_figure,
     weights_table,
 )
@@ -64,7 +60,6 @@ class ScoringRecord(Record):
     provenance: dict[str, object] = field(default_factory=dict)
 
 
-T = TypeVar("T")
 _LEVELS = 5
 # results of phrasescore are far smaller; larger JSON comes from another program
 _LARGEST_JSON = 1 << 24
@@ -87,54 +82,41 @@ _RECORDS: dict[type[Record], str] = {
 _NOUNS: dict[type, str] = {**_RECORDS, type(None): "damaged file"}
 
 
-class ResultFiles:
-    """The files in a results folder, the only ones that a report reads.
+def _read(path: Path, root: Path) -> bytes:
+    """Return the content of a file that lies in a folder after links are resolved.
 
-    Links are resolved first, so an untrusted folder cannot make a report show other files.
+    So a results folder from someone else cannot make a report show other files.
 
-    Args:
-        folder: The results folder of the report.
+    Raises:
+        InputError: The file cannot be read, or a link leads out of the folder.
     """
+    if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(root)):
+        raise InputError(
+            "this link leads out of the results, so it is not followed",
+            path=path,
+            remedy="copy the file into the folder",
+        )
+    try:
+        return read_regular(path)
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", path=path) from None
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = Path(os.path.realpath(folder))
 
-    def may_read(self, path: Path) -> bool:
-        """Return whether a path, with links resolved, leads to a file in the folder."""
-        return Path(os.path.realpath(path)).is_relative_to(self._folder)
+def _curve(path: Path, root: Path) -> tuple[CurvePoint, ...]:
+    """Return the points of a learning curve, one per line; an incomplete last line is ignored.
 
-    def lines(self, kind: type[T], path: Path) -> tuple[T, ...]:
-        """Return the objects in a file, one per line; an incomplete last line is ignored.
-
-        Raises:
-            InputError: The file cannot be read, is not allowed, or has a malformed line.
-        """
-        lines = self.bytes(path).split(b"\n")[:-1] if path.exists() else []
-        where = "not a record of phrasescore"
-        try:
-            objects = [_object(line, path) for line in lines]
-            return tuple(
-                from_mapping(kind, each, where=where, only_known=False) for each in objects
-            )
-        except SettingsError as error:
-            raise InputError(error.problem, path=path) from None
-
-    def bytes(self, path: Path) -> bytes:
-        """Return the content of a file.
-
-        Raises:
-            InputError: The file cannot be read, is too large, or is not allowed.
-        """
-        if not self.may_read(path):
-            raise InputError(
-                "this link leads out of the results, so it is not followed",
-                path=path,
-                remedy="copy the file into the folder",
-            )
-        try:
-            return read_regular(path)
-        except OSError as error:
-            raise InputError(f"cannot be read ({error.strerror})", path=path) from None
+    Raises:
+        InputError: The file cannot be read, is not allowed, or has a malformed line.
+    """
+    lines = _read(path, root).split(b"\n")[:-1] if path.exists() else []
+    where = "not a record of phrasescore"
+    try:
+        return tuple(
+            from_mapping(CurvePoint, _object(line, path), where=where, only_known=False)
+            for line in lines
+        )
+    except SettingsError as error:
+        raise InputError(error.problem, path=path) from None
 
 
 def left_out(error: Exception) -> str:
@@ -166,36 +148,23 @@ class FoundResult:
     record: Record | None
     note: str = ""
 
-    @property
-    def folder(self) -> Path:
-        """The folder of the file."""
-        return self.path.parent
 
+def find_results(root: Path) -> Iterator[FoundResult]:
+    """Yield the records in a folder and up to ``_LEVELS`` levels below it, except hidden folders.
 
-def find_results(root: Path, files: ResultFiles) -> Iterator[FoundResult]:
-    """Yield the records in a folder and up to ``_LEVELS`` levels below it."""
-    seen: set[str] = set()
-    for folder, subfolders, names in os.walk(root, followlinks=True):
-        here, place = Path(folder), os.path.realpath(folder)
-        if place in seen:  # a link led here before, perhaps in a circle
-            subfolders.clear()
-            continue
-        seen.add(place)
+    Linked folders are left out: what a report may read is found under its own name.
+    """
+    for folder, subfolders, names in os.walk(root):
+        here = Path(folder)
         is_deepest = len(here.relative_to(root).parts) == _LEVELS
-        shown = [
-            name
-            for name in subfolders
-            if not (is_deepest or name.startswith(".")) and files.may_read(here / name)
-        ]
-        # links come last, so that a folder is found under its own name
-        subfolders[:] = sorted(shown, key=lambda name: (here / name).is_symlink())
+        subfolders[:] = [] if is_deepest else [each for each in subfolders if each[0] != "."]
         for name in names:
             # a result.json has the weights and the rounds, so skip the weights.json beside it
             if name.endswith(".json") and not (name == WEIGHTS and RESULT in names):
-                yield from _found(here / name, root, files)
+                yield from _found(here / name, root)
 
 
-def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
+def _found(path: Path, root: Path) -> Iterator[FoundResult]:
     """Yield the record of a result file, or the note about its damage; else nothing."""
     is_result = path.name == RESULT
     named = path.parent if is_result else path
@@ -203,7 +172,7 @@ def _found(path: Path, root: Path, files: ResultFiles) -> Iterator[FoundResult]:
     try:
         if path.stat().st_size > _LARGEST_JSON:
             return
-        record = parse_record(_object(files.bytes(path), path), *_RECORDS)
+        record = parse_record(_object(_read(path, root), path), *_RECORDS)
         if record is not None:
             yield FoundResult(path, name, record)
         elif is_result:
@@ -258,10 +227,11 @@ def read_results(folder: Path) -> Results:
     Raises:
         InputError: The folder has no results.
     """
-    files = ResultFiles(folder)
     kinds = list(_NOUNS)
-    found = [each for each in find_results(folder, files) if type(each.record) in kinds]
-    found.sort(key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)))
+    found = sorted(
+        find_results(folder),
+        key=lambda each: (kinds.index(type(each.record)), _in_order(each.name)),
+    )
     if not found:
         some = any(folder.iterdir())
         raise InputError(
@@ -277,22 +247,12 @@ def read_results(folder: Path) -> Results:
     results.holds = ", ".join(
         counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
     )
-    for each in _distinctly_named(found):
+    for each in found:
         try:
-            _add(results, each, files)
+            _add(results, each, folder)
         except PhrasescoreError as error:
             results.notes.append(left_out(error))
     return results
-
-
-def _distinctly_named(found: Sequence[FoundResult]) -> Iterator[FoundResult]:
-    """Yield all results; the names of experiments that share a name get their folders' names."""
-    names = Counter(each.record.name for each in found if isinstance(each.record, ExperimentRecord))
-    for each in found:
-        record = each.record
-        if isinstance(record, ExperimentRecord) and names[record.name] > 1:
-            record = replace(record, name=f"{record.name}, {each.name}")
-        yield replace(each, record=record)
 
 
 def _in_order(name: str) -> list[tuple[int, str]]:
@@ -302,7 +262,7 @@ def _in_order(name: str) -> list[tuple[int, str]]:
     ]
 
 
-def _add(results: Results, found: FoundResult, files: ResultFiles) -> None:
+def _add(results: Results, found: FoundResult, root: Path) -> None:
     """Add a record to the results.
 
     Raises:
@@ -316,8 +276,7 @@ def _add(results: Results, found: FoundResult, files: ResultFiles) -> None:
         case TrainingRecord() as record:
             name = name.removesuffix(_WORK)
             group, model = results.group(name)
-            points = files.lines(CurvePoint, found.folder / CURVES)
-            results.models.setdefault(group, {})[model] = points
+            results.models.setdefault(group, {})[model] = _curve(found.path.with_name(CURVES), root)
             if record.config:
                 results.configs.setdefault(group, record.config)
             else:
@@ -340,7 +299,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
     results.notes += [f"The tuning {found.name}: {warning}." for warning in record.warnings]
     if record.seeds is not None:  # a summary; each run has its own record, but not of rescoring
         told = record.benefits if record.rescoring else ()
-        words = (benefit_in_words(each, record.objective) for each in told)
+        words = (each.in_words(record.objective) for each in told)
         results.notes += [f"The tuning {found.name}: {each}." for each in words]
         return
     rounds = [each.number for each in record.curve]
@@ -382,7 +341,7 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
     for name in sorted(record.texts, key=lambda text: text == _DEV):
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
-            title = f"{name} ({record.name})"
+            title = f"{name} ({found.name})"
             _add_comparison(results, text, title, found, is_dev=name == _DEV)
 
 
@@ -423,8 +382,8 @@ def write_report(path: str | Path, results: Results) -> None:
         SettingsError: The file cannot be written.
     """
     functions = (
-        score_table, interval_figure, about_scores, tuning_figure, rounds_table,
-        weights_table, benefit_in_words, learning_figure, in_short,
+        score_table, about_scores, tuning_figure,
+        weights_table, learning_figure, in_short,
     )  # fmt: skip
     made = results.provenances.values()
     commands = (str(each.get("command", "")) for each in made)

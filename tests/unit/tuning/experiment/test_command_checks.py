@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import InputError, SettingsError
-from tuning.experiment.plan import CommandStep, command_step
+from tuning.experiment.runner import CommandStep, command_step
 from tuning.experiment.session import check_commands
 
 
 def step(*words: str) -> CommandStep:
     """Return a step that calls phrasescore."""
-    return command_step("x", ("phrasescore", *words), (), ())
+    return command_step("x", ("phrasescore", *words), ())
 
 
 def check(folder: Path, *words: str) -> None:
@@ -44,7 +44,7 @@ def test_commands_that_can_run(data: Path) -> None:
     detour = data / "a" / ".." / "results"
     check_commands([step(*TUNE[:-1], str(detour / "o"))], data, detour, "e.toml")
     check(data, "ini", "add-feature", "moses.ini")
-    check_commands([command_step("x", ("moses", "--any"), (), ())], data, data, "e.toml")
+    check_commands([command_step("x", ("moses", "--any"), ())], data, data, "e.toml")
     assert len(list(data.iterdir())) == 4
 
 

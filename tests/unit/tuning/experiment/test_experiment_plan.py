@@ -21,8 +21,8 @@ from tuning.experiment.experiment_settings import (
     ExperimentSystem,
     ExperimentText,
 )
-from tuning.experiment.plan import CommandStep, Plan
-from tuning.experiment.runner import Runner
+from tuning.experiment.plan import Plan
+from tuning.experiment.runner import CommandStep, Runner
 
 INI = """\
 [feature]
@@ -40,8 +40,8 @@ def settings(tmp_path: Path) -> ExperimentSettings:
     (tmp_path / "moses.ini").write_text(INI)
     (tmp_path / "table").write_text("a ||| b ||| 1 1\n")
     data = ExperimentData(
-        str(tmp_path), "moses.ini", "dev.en", "dev.fr", "test.en", "test.fr", "table.gz",
-        train_source="train.en", train_target="train.fr",
+        str(tmp_path), "moses.ini", "dev.en", "dev.fr",
+        (ExperimentText("test", "test.en", "test.fr"),), "table.gz", "train.en", "train.fr",
     )  # fmt: skip
     return ExperimentSettings(
         "two",
@@ -106,7 +106,7 @@ def test_rows_without_a_plain_one_share_its_tuning(settings: ExperimentSettings)
 def test_several_test_sets(settings: ExperimentSettings, tmp_path: Path) -> None:
     """The system is filtered for all test sets, and every run translates each."""
     tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("one", "two"))
-    data = dataclasses.replace(settings.data, test_source="", test_reference="", test=tests)
+    data = dataclasses.replace(settings.data, test=tests)
     steps = lines(dataclasses.replace(settings, data=data))
     inputs = " ".join(f"--input {tmp_path}/{name}.en" for name in ("dev", "one", "two"))
     assert inputs in str(steps["filter"].work)

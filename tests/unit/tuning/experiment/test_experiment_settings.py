@@ -18,11 +18,9 @@ system = "moses.ini"
 phrase_table = "phrase-table.gz"
 dev_source = "dev.en"
 dev_reference = "dev.fr"
-test_source = "test.en"
-test_reference = "test.fr"
+test = [{name = "test", source = "test.en", reference = "test.fr"}]
 """
-SHORT = """test_source = "test.en"
-test_reference = "test.fr"
+SHORT = """test = [{name = "test", source = "test.en", reference = "test.fr"}]
 """
 LONG = """test = [
     {name = "test2016", source = "a.en", reference = "a.fr"},
@@ -123,13 +121,13 @@ def test_every_setting_arrives(tmp_path: Path) -> None:
 
 
 def test_one_test_set_or_several(tmp_path: Path) -> None:
-    """The short form has one test set called test; the long form names each test set."""
+    """Each test set has a name."""
     short = read_experiment(written(tmp_path, SMALL)).data
     assert [text.name for text in short.texts] == ["dev", "test"]
     assert short.texts[1].source == "test.en"
     settings = read_experiment(written(tmp_path, SMALL.replace(SHORT, LONG)))
     assert [text.name for text in settings.data.texts] == ["dev", "test2016", "test2017"]
-    assert settings.data.tests[1].reference == "b.fr"
+    assert settings.data.test[1].reference == "b.fr"
 
 
 @pytest.mark.parametrize(
@@ -153,11 +151,11 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ("[models.rnn]", '[models."a b"]', "use at most 100"),
         ('phrase_table = "phrase-table.gz"', "", "names no phrase_table"),
         ('train_target = "train.fr"', "", "names no train_target"),
-        ('test_reference = "test.fr"', "", "names no test set"),
+        (SHORT, "test = []\n", "names no test set"),
         (SHORT, LONG.replace("test2017", "test2016"), "two test sets are called test2016"),
         (SHORT, LONG.replace("test2017", "dev"), "a test set cannot be called 'dev'"),
         (SHORT, LONG.replace("test2017", "a/b"), "a test set cannot be called 'a/b'"),
-        ('test_reference = "test.fr"', LONG, "has both test and test_source"),
+        (SHORT, LONG.replace("source", "sorce"), r"unknown setting sorce \(did you mean source"),
         ('kind = "search"', 'kind = "serch"', r"'serch' is not a kind .*did you mean search"),
         ('rerank = ["forward", "given"]', 'rerank = ["given", "given"]', "has twice in rerank"),
         ('translate = ["forward"]', 'translate = ["backward"]', "which is not described"),

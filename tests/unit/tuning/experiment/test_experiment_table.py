@@ -144,8 +144,6 @@ def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     nothing = "not run | – | – | –"
     assert f"| CSLM | not run | {nothing} | {nothing} |" in table
     assert "CSLM: not run; it is not there yet." in table
-    assert "RNN_1 & more: rerank search." in table
-    assert "Alone: translate search, back." in table
     assert "Alone: 0 of 2 seeds" not in table
 
 

@@ -43,7 +43,7 @@ def plan(tmp_path: Path) -> Plan:
     for name in ("dev", "old", "new"):
         (tmp_path / f"{name}.fr").write_text(f"{SECRET}\n{name} de la rue\n\n")
     (tmp_path / "given").mkdir()
-    (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search"}')
+    (tmp_path / "given" / "config.json").write_text('{"kind": "rnn-search", "format": 1}')
     tests = tuple(ExperimentText(name, f"{name}.en", f"{name}.fr") for name in ("old", "new"))
     data = ExperimentData(str(tmp_path), "moses.ini", "dev.en", "dev.fr", test=tests)
     systems = (

@@ -13,13 +13,12 @@ import pytest
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
-from tuning.experiment.plan import CommandStep, command_step
-from tuning.experiment.runner import Runner
+from tuning.experiment.runner import CommandStep, Runner, command_step
 
 
 def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> CommandStep:
     """Return a step whose script makes the file ``name`` in the folder."""
-    return command_step(name, ("/bin/sh", "-c", script), inputs, (folder / name,), **more)
+    return command_step(name, ("/bin/sh", "-c", script), (folder / name,), inputs, **more)
 
 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
@@ -102,7 +101,7 @@ def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """A missing program is named."""
-    step = command_step("out", ("/no/such/program",), (), (tmp_path / "out",))
+    step = command_step("out", ("/no/such/program",), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
         run(tmp_path, step)
 
@@ -140,7 +139,7 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
     for number in (1, 2):
         words = ("/bin/sh", "-c", f"echo {number} >> outside")
-        runner.run([command_step("s", words, (), (outside,))])
+        runner.run([command_step("s", words, (outside,))])
     assert outside.read_text() == "1\n2\n"
 
 

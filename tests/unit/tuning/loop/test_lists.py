@@ -16,8 +16,8 @@ from tuning.loop.lists import (
     read_scored,
     with_empty_translations,
 )
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
-from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 
 REFERENCES = [

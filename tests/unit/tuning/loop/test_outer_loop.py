@@ -18,8 +18,8 @@ from tests.support.toy_decoder import ToyDecoder
 from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask, within_trust
 from tuning.loop.tuning_settings import TunedRound, TuningSettings
 from tuning.loop.weights import WeightPlan
+from tuning.metrics.metric_scores import CandidateStatistics
 from tuning.metrics.metric_settings import Objective
-from tuning.metrics.text_scores import CandidateStatistics
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Problem
 

@@ -14,8 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import InputError, SettingsError
-from tuning.loop.reranking import Reranking, RerankingReport, expected_losses, rerank
-from tuning.loop.tuning_settings import RiskSettings
+from tuning.loop.reranking import RerankingReport, expected_losses, rerank
+from tuning.loop.tuning_settings import Reranking
 
 WEIGHTS: Mapping[str, Any] = {"LM0": 0.5, "TM": [1, 0.25]}
 
@@ -181,7 +181,8 @@ def test_least_risk(
         for words, score in candidates
     )
     weights = {"LM0": 1, "TM": [0, 0]} if weighted else None
-    [text], _ = chosen(tmp_path_factory.mktemp("list"), lines, weights, risk=RiskSettings(3, scale))
+    risk = {"minimum_bayes_risk": True, "mbr_size": 3, "mbr_scale": scale}
+    [text], _ = chosen(tmp_path_factory.mktemp("list"), lines, weights, **risk)
     distinct: dict[bytes, float] = {}
     for words, score in sorted(candidates, key=lambda candidate: -candidate[1]):
         distinct.setdefault(" ".join(words).encode(), score)
@@ -194,7 +195,7 @@ def test_least_risk(
 def test_equal_risks_are_a_tie(tmp_path: Path) -> None:
     """Two candidates without common words and with equal probability have equal risk."""
     lines = line_of(0, "a b") + line_of(0, "c d")
-    assert chosen(tmp_path, lines, weights=None, risk=RiskSettings())[0] == ["a b"]
+    assert chosen(tmp_path, lines, weights=None, minimum_bayes_risk=True)[0] == ["a b"]
 
 
 def test_a_criterion_is_required() -> None:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.candidate_pools import of_quality
-from tuning.loop.score_benefit import estimate_benefits, model_columns
+from tuning.loop.lists import estimate_benefits, model_columns
 from tuning.loop.tuning_settings import OptimizationSettings, OptimizerName
 from tuning.loop.weights import WeightPlan
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays

@@ -15,12 +15,12 @@ from tests.support.plain_optimization import plain_score_of_sums
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_scores import (
     ALL_COLUMNS,
+    CandidateStatistics,
     objective_score,
     score_of_sums,
     sentence_scores,
 )
 from tuning.metrics.metric_settings import METRICS, Objective
-from tuning.metrics.text_scores import CandidateStatistics
 
 SHARES = st.tuples(*[st.floats(0, 1)] * len(METRICS)).filter(lambda shares: sum(shares) > 0.01)
 

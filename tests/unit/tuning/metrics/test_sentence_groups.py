@@ -15,9 +15,13 @@ from phrasescore.errors import CorpusError, ModelError, PhraseTableError, Settin
 from tests.support.random_models import save_random_model
 from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_settings import SentenceSelection, TextScoring
-from tuning.metrics.sentence_groups import SelectedSentences, length_groups, select_sentences
 from tuning.metrics.system_comparison import compare_systems, evaluate
-from tuning.metrics.text_scores import ReferenceTexts
+from tuning.metrics.text_scores import (
+    ReferenceTexts,
+    SelectedSentences,
+    length_groups,
+    select_sentences,
+)
 
 BLEU = TextScoring(("bleu",))
 
@@ -92,7 +96,8 @@ def test_comparisons_of_a_group_are_those_of_its_text(folder: Path) -> None:
     found = compare_systems(
         [folder / "ref", folder / "ref2.gz"], systems, selection=by_length(folder), trials=200
     )
-    for group, scores in zip(found.sentences.groups, found.by_length, strict=True):
+    assert found.record.by_length is not None
+    for group, compared in zip(found.sentences.groups, found.record.by_length, strict=True):
         parts = {
             name: [part(folder, Path(path).name, group.rows) for path in paths]
             for name, paths in systems.items()
@@ -102,7 +107,7 @@ def test_comparisons_of_a_group_are_those_of_its_text(folder: Path) -> None:
             parts,
             trials=200,
         ).scores
-        assert scores == alone
+        assert compared["metrics"] == alone
     content = found.to_json()["by_length"]
     assert [group["from"] for group in content] == [1, 6]
     assert content[1]["metrics"]["bleu"][1]["p_bootstrap"] > 0

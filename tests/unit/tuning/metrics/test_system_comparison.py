@@ -10,8 +10,7 @@ import pytest
 
 from phrasescore.errors import SettingsError
 from tests.support.translations import noisy_translations, references
-from tuning.metrics.metric_settings import TextScoring
-from tuning.metrics.score_tables import ScoreTable
+from tuning.metrics.metric_settings import ScoreTable, TextScoring
 from tuning.metrics.system_comparison import SystemComparison, compare_systems
 
 

@@ -28,7 +28,7 @@ def test_scores_tunings_and_models(tmp_path: Path) -> None:
     write_scoring(tmp_path / "results" / "systems" / "rnn-wp", [0.5, 0.25])
     found = read(tmp_path)
     assert [(scores.title, scores.is_dev) for scores in found.scores] == [
-        ("test (Ex)", False), ("dev (Ex)", True),
+        ("test (results)", False), ("dev (results)", True),
     ]  # fmt: skip
     second = found.scores[0].systems[1]
     written = record["texts"]["test"]["metrics"]["bleu"][1]
@@ -52,7 +52,7 @@ def test_experiments_of_the_same_name(tmp_path: Path) -> None:
     shutil.copytree(tmp_path / "results" / "one", tmp_path / "results" / "two")
     found = read(tmp_path)
     titles = [scores.title for scores in found.scores if not scores.is_dev]
-    assert titles == ["test (Ex, one)", "test (Ex, two)"]
+    assert titles == ["test (one)", "test (two)"]
 
 
 def test_work_that_is_still_to_come(tmp_path: Path) -> None:

@@ -17,12 +17,12 @@ from tests.support.result_folders import (
     write_scoring,
     write_tuning,
 )
-from tuning.report.report_page import ResultFiles, find_results, read_results
+from tuning.report.report_page import find_results, read_results
 
 
 def found(folder: Path) -> dict[str, str]:
     """Return the found results by name."""
-    results = find_results(folder, ResultFiles(folder))
+    results = find_results(folder)
     return {each.name: each.record.kind if each.record else "damaged" for each in results}
 
 
@@ -88,7 +88,7 @@ def test_links_that_lead_elsewhere_are_not_followed(tmp_path: Path) -> None:
     assert found(tmp_path / "results") == {"own": "train"}
 
 
-def test_links_within_the_results_are_followed_once(tmp_path: Path) -> None:
+def test_links_within_the_results_find_nothing_twice(tmp_path: Path) -> None:
     """Links in a circle end, and a link to the latest run is not a second system."""
     write_model(tmp_path / "run")
     for name in ("again", "latest", "a", "b"):
