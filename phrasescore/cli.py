@@ -78,7 +78,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "warm-up": ("phrasescore", "Compile the code of all commands, once per machine."),
 }
 # commands whose module has another name
-_MODULES = {"preprocess": "text", "postprocess": "text"}
+_MODULES = {"preprocess": "text", "postprocess": "text", "prune": "tables", "filter": "tables"}
 
 
 class LazyGroup(click.Group):

@@ -307,7 +307,7 @@ def pack(options: PackOptions) -> None:
     relative to it: name the folder itself in commands. If you do not know the system, read the
     printed list before you hand FOLDER on, because an ini can name any file.
     """
-    from moses_integration.tables.packing import pack_system
+    from moses_integration.tables.copying import pack_system
 
     for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
         click.echo(f"{name}: {original}", err=True)

@@ -125,10 +125,8 @@ class FeatureLayout:
         ini.refuse_rewriting()
         features = []
         for line in ini.features:
-            try:
+            with ini.at(line.line):
                 features.append(Feature.from_line(line))
-            except IniError as error:
-                raise error.at(ini.path, line.line) from None
         return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))
 
     @classmethod
@@ -313,10 +311,8 @@ def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> t
     Raises:
         IniError: There are more or fewer weights than scores.
     """
-    try:
+    with ini.at(line.line):
         count = component_count(line.kind, line.options)
-    except IniError as error:
-        raise error.at(ini.path, line.line) from None
     weights = ini.weights.get(line.name, () if given else (_DEFAULT_WEIGHT,) * count)
     place = ini.weight_line(line.name) or line.line
     _check_count(ini, line.name, len(weights), count, place)

@@ -130,25 +130,25 @@ class MosesIni:
         current: str | None = None
         for number, line in enumerate(self.lines, 1):
             code = code_of(line)
-            if not code:
-                continue
-            with self._at(number):
-                header = section_of(code)
-            if header is not None:
-                current = header
-                continue
-            if current is None:
+            if code.startswith("["):
+                current, closed, _ = code[1:].partition("]")
+                if not closed:  # Moses would continue the previous section
+                    problem = f"the section header {code!r} has no closing bracket"
+                    raise self.error(problem, line=number)
+            elif code and current is None:
                 problem = f"{code[:40]!r} comes before the first [section]"
                 remedy = (
                     "give a moses.ini without a byte order mark; mert-moses.pl writes run5.dense "
                     "to run5.moses.ini, too, and run5.weights.txt to run6.moses.ini or moses.ini"
                 )
                 raise self.error(problem, line=number, remedy=remedy)
-            sections.setdefault(current, []).append((number, code))
+            elif code and current is not None:
+                sections.setdefault(current, []).append((number, code))
         return sections
 
     @contextlib.contextmanager
-    def _at(self, line: int) -> Iterator[None]:
+    def at(self, line: int) -> Iterator[None]:
+        """Add the file and a line number to an error that ends the block."""
         try:
             yield
         except IniError as error:
@@ -178,7 +178,7 @@ class MosesIni:
         unnamed: Counter[str] = Counter()
         features = []
         for number, text in self._sections.get("feature", ()):
-            with self._at(number):
+            with self.at(number):
                 kind, options = _parse_feature(text)
             options = {
                 key: self.resolved(value) if is_path(key) else value
@@ -200,7 +200,7 @@ class MosesIni:
         found = {}
         for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
             for number, text in self._sections.get(section, ()):
-                with self._at(number):
+                with self.at(number):
                     name, weights = parse_weights(text)
                 found[name] = (number, weights)
         return found
@@ -292,7 +292,7 @@ class MosesIni:
 
     def _with_line(self, number: int, edit: Callable[[str], str]) -> MosesIni:
         lines = list(self.lines)
-        with self._at(number):
+        with self.at(number):
             lines[number - 1] = edit(lines[number - 1])
         return self._reparsed(lines)
 
@@ -313,20 +313,6 @@ def code_of(line: str) -> str:
     'LM0= 0.5'
     """
     return line.partition("#")[0].strip(_BLANKS)
-
-
-def section_of(code: str) -> str | None:
-    """Return the section that a line opens, or ``None`` for a value.
-
-    Raises:
-        IniError: The bracket is not closed; Moses would continue the previous section.
-    """
-    if not code.startswith("["):
-        return None
-    name, closed, _ = code[1:].partition("]")
-    if not closed:
-        raise IniError(f"the section header {code!r} has no closing bracket")
-    return name
 
 
 def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
@@ -374,16 +360,15 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
         raise IniError(problem, remedy="write '=' directly after the name, and then a blank")
     if not tokens:
         raise IniError(f"the weight line of {name} has no weight")
-    return name, tuple(_parse_weight(name, token) for token in tokens)
-
-
-def _parse_weight(name: str, token: str) -> float:
-    if (value := finite_number(token)) is None:
-        raise IniError(
-            f"a weight of {name} is {token!r}, expected a finite number",
-            remedy="correct it; Moses reads it as some number, without a word",
-        )
-    return value
+    weights: list[float] = []
+    for token in tokens:
+        if (value := finite_number(token)) is None:
+            raise IniError(
+                f"a weight of {name} is {token!r}, expected a finite number",
+                remedy="correct it; Moses reads it as some number, without a word",
+            )
+        weights.append(value)
+    return name, tuple(weights)
 
 
 def format_weight(weight: float) -> str:
@@ -456,10 +441,9 @@ def _with_weights(line: str, weights: Sequence[float]) -> str:
     code, mark, comment = line.partition("#")
     tokens = list(_TOKEN.finditer(code))[1:]
     kept, extra = tokens[: len(weights)], weights[len(tokens) :]
-    parts = [code[: kept[0].start()]]
-    for index, (token, weight) in enumerate(zip(kept, weights, strict=False)):
-        if index:
-            parts.append(code[kept[index - 1].end() : token.start()])
-        parts.append(token[0] if float(token[0]) == weight else format_weight(weight))
-    parts += [" " + format_weight(weight) for weight in extra]
-    return "".join(parts) + code[tokens[-1].end() :] + mark + comment
+    added = "".join(f" {format_weight(weight)}" for weight in extra)
+    code = code[: kept[-1].end()] + added + code[tokens[-1].end() :]
+    for token, weight in reversed(list(zip(kept, weights, strict=False))):
+        if float(token[0]) != weight:
+            code = code[: token.start()] + format_weight(weight) + code[token.end() :]
+    return code + mark + comment

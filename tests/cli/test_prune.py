@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from moses_integration.commands.prune import prune
+from moses_integration.commands.tables import prune
 from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
 from tests.support.plain_pruning import (

@@ -9,7 +9,7 @@ import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
-from moses_integration.tables.filtering import FilteredTable
+from moses_integration.tables.copying import FilteredTable
 from phrasescore.errors import IniError, InputError
 from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import NBestDecoder, read_source
