@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from moses_integration.commands.options import INI, SYSTEM, read_ini, sections
+from moses_integration.commands.options import INI, sections
 from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import (
     COLUMN,
@@ -21,10 +19,6 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.identity import provenance
-
-if TYPE_CHECKING:
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.tables.pruning import Ranking
 
 
 class PruneOptions(Reordering, Result):
@@ -40,25 +34,13 @@ class PruneOptions(Reordering, Result):
     )
     threshold: float | None = option(
         BoundedFloat(-1e300, 1e300),
-        "Keep pairs with at least this value: the score in the table with --column, the weighted "
-        "sum of natural logarithms with --weights.",
+        "Keep pairs whose score is at least this number.",
         metavar="P",
     )
     column: int | None = option(
         COLUMN,
         "The score that --top and --threshold compare, counted from 1; 3 is p(target|source) in a "
         "table of Moses.",
-        excludes=("weights",),
-    )
-    weights: str | None = option(
-        SYSTEM,
-        "--top and --threshold compare the weighted sum of all scores, with the weights of this "
-        "system. Moses's own table-limit (20 by default) also considers the language model and the "
-        "word penalty, so keep more pairs than that limit.",
-        metavar="SYSTEM",
-    )
-    feature: str | None = option(
-        "NAME", "The phrase table of the ini, if it has several.", needs=("weights",)
     )
     significance: str | None = option(
         "LEVEL",
@@ -99,7 +81,7 @@ def prune(options: PruneOptions) -> None:
     conditions = PruningConditions(
         drop=DropList(read_lines(options.drop), options.drop) if options.drop is not None else None,
         significance=significance,
-        ranking=_ranking(options),
+        column=options.column,
         threshold=options.threshold,
         top=options.top,
     )
@@ -108,19 +90,6 @@ def prune(options: PruneOptions) -> None:
         click.echo(str(report), err=True)
     made = provenance(settings=conditions.to_json())
     options.show({**report.to_json(), "provenance": made})
-
-
-def _ranking(options: PruneOptions) -> Ranking | None:
-    from moses_integration.ini.feature_weights import find_phrase_table, table_weights
-    from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
-
-    if options.weights is not None:
-        ini = read_ini(options.weights)
-        ini.refuse_rewriting()
-        line = find_phrase_table(ini, options.feature)
-        values = table_weights(ini, line, given=True)
-        return WeightedRanking(values, line.name, options.weights)
-    return ColumnRanking(options.column) if options.column is not None else None
 
 
 class FilterOptions(Options):
@@ -153,25 +122,6 @@ def filter_tables(options: FilterOptions) -> None:
     and language models stay where they are. The new moses.ini names all files by absolute paths.
     If SYSTEM is a folder with a rescoring.json, the new folder gets a copy, with the models.
     """
-    from moses_integration.ini.moses_ini import MosesIni
-    from moses_integration.ini.rescoring_file import carry_rescoring
-    from moses_integration.tables.copying import filter_system
-    from phrasescore.table.input_files import read_lines
-
-    folder = Path(options.output)
-    ini = _prepared(MosesIni.read(options.ini), options.sections)
-    lines = [line for name in options.inputs for line in read_lines(name)]
-    done = folder.exists()
-    _, tables = filter_system(ini, lines, folder)
-    carry_rescoring(options.ini, folder)
-    if done:
-        click.echo(f"{folder}: filtered already to the same texts", err=True)
-    for table in tables:
-        click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
-
-
-def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
-    """Return the ini with new settings, and with absolute paths of existing files."""
     from moses_integration.ini.edits import with_sections
     from moses_integration.ini.model_files import (
         absolute_if_possible,
@@ -180,11 +130,24 @@ def _prepared(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIni:
         named_paths,
         with_absolute_paths,
     )
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.rescoring_file import carry_rescoring
+    from moses_integration.tables.copying import filter_system
+    from phrasescore.table.input_files import read_lines
 
+    folder = Path(options.output)
+    ini = MosesIni.read(options.ini)
     ini.refuse_old_style()
-    ini = with_absolute_paths(ini, str)
-    ini = with_sections(ini, sections)
+    ini = with_sections(with_absolute_paths(ini, str), options.sections)
     for feature, key, named in named_paths(ini):
         if find_binary_file(named, feature.kind) is None:
             ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
-    return with_absolute_paths(ini, absolute_if_possible)
+    ini = with_absolute_paths(ini, absolute_if_possible)
+    lines = [line for name in options.inputs for line in read_lines(name)]
+    done = folder.exists()
+    _, tables = filter_system(ini, lines, folder)
+    carry_rescoring(options.ini, folder)
+    if done:
+        click.echo(f"{folder}: filtered already to the same texts", err=True)
+    for table in tables:
+        click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)

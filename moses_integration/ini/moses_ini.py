@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
-from phrasescore.errors import IniError, did_you_mean
+from phrasescore.errors import IniError, PhrasescoreError, did_you_mean
 from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
@@ -107,10 +107,10 @@ class MosesIni:
 
     def _check(self) -> None:
         old = self.old_style_sections
-        if old and (self._sections.keys() & {"feature", "weight"}):
+        if old and (self.sections.keys() & {"feature", "weight"}):
             raise self.error(
                 f"old-style sections ([{old[0]}]) in a file with [feature] or [weight]",
-                line=self._sections[old[0]][0][0],
+                line=self.sections[old[0]][0][0],
                 remedy="delete the sections of one of the two styles",
             )
         names = Counter(feature.name for feature in self.features)
@@ -125,7 +125,8 @@ class MosesIni:
         assert self.weights is not None  # this access parses all weights
 
     @cached_property
-    def _sections(self) -> dict[str, list[tuple[int, str]]]:
+    def sections(self) -> dict[str, list[tuple[int, str]]]:
+        """The sections that have values: the line number and the text of each value."""
         sections: dict[str, list[tuple[int, str]]] = {}
         current: str | None = None
         for number, line in enumerate(self.lines, 1):
@@ -151,33 +152,28 @@ class MosesIni:
         """Add the file and a line number to an error that ends the block."""
         try:
             yield
-        except IniError as error:
+        except PhrasescoreError as error:
             raise error.at(self.path, line) from None
 
     def values(self, section: str) -> tuple[str, ...]:
         """Return the values of a section in order; empty if the ini has no such section."""
-        return tuple(text for _, text in self._sections.get(section, ()))
+        return tuple(text for _, text in self.sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
         """Return the values of a section in order, each with its line number."""
-        return tuple(self._sections.get(section, ()))
-
-    @cached_property
-    def sections(self) -> tuple[str, ...]:
-        """The names of all sections that have values, in the order of their first values."""
-        return tuple(self._sections)
+        return tuple(self.sections.get(section, ()))
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
         """The sections in this file that only old-style files have, which lack ``[feature]``."""
-        return tuple(name for name in self._sections if name in OLD_STYLE_SECTIONS)
+        return tuple(name for name in self.sections if name in OLD_STYLE_SECTIONS)
 
     @cached_property
     def features(self) -> tuple[FeatureLine, ...]:
         """The feature functions in the order of the file; empty for an old-style file."""
         unnamed: Counter[str] = Counter()
         features = []
-        for number, text in self._sections.get("feature", ()):
+        for number, text in self.sections.get("feature", ()):
             with self.at(number):
                 kind, options = _parse_feature(text)
             options = {
@@ -199,7 +195,7 @@ class MosesIni:
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
         for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
-            for number, text in self._sections.get(section, ()):
+            for number, text in self.sections.get(section, ()):
                 with self.at(number):
                     name, weights = parse_weights(text)
                 found[name] = (number, weights)
@@ -235,7 +231,7 @@ class MosesIni:
             first = self.old_style_sections[0]
             raise self.error(
                 f"an old-style moses.ini ([{first}] in place of [feature]), which only Moses reads",
-                line=self._sections[first][0][0],
+                line=self.sections[first][0][0],
                 remedy=_CONVERSION,
             )
         if not self.features:
@@ -257,7 +253,7 @@ class MosesIni:
 
     def with_value(self, section: str, index: int, text: str) -> MosesIni:
         """Return the file with one value of a section replaced, and every other byte unchanged."""
-        number = self._sections[section][index][0]
+        number = self.sections[section][index][0]
         return self._with_line(number, lambda line: _with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
@@ -282,7 +278,7 @@ class MosesIni:
     def with_added_value(self, section: str, code: str) -> MosesIni:
         """Return the file with one more value of a section; the section is created if necessary."""
         lines = list(self.lines)
-        if present := self._sections.get(section):
+        if present := self.sections.get(section):
             last = present[-1][0]
             lines.insert(last, code + ("\r" if lines[last - 1].endswith("\r") else ""))
         else:

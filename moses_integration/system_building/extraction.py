@@ -236,7 +236,7 @@ def extract_phrase_pairs(
     For the other arguments, see ``extract_runs``.
 
     Yields:
-        How many sentences have been read so far, and unsorted rows: one for each occurrence of a
+        How many sentences have been read, and their unsorted rows: one for each occurrence of a
         pair. The rows are views of a buffer that is reused for the next rows, so copy rows that
         you want to keep.
     """
@@ -254,6 +254,7 @@ def extract_phrase_pairs(
     here = SentenceLinks(linked, np.zeros(source, np.int64), np.zeros(source, np.int64))
     sentence, end = sentences
     while sentence < end:
+        first = sentence
         sentence, used = _extract(
             (corpus[0].starts, corpus[1].starts),
             (links.sources, links.targets, links.offsets),
@@ -262,7 +263,7 @@ def extract_phrase_pairs(
             here,
             buffer,
         )
-        yield sentence - sentences[0], buffer.first(used)
+        yield sentence - first, buffer.first(used)
 
 
 @compiled
@@ -409,7 +410,6 @@ def extract_runs(
 
     def extract(part: int) -> list[SortedRun]:
         runs: list[SortedRun] = []
-        reported = 0
         sentences = bounds[part], bounds[part + 1]
         for done, counts in extract_phrase_pairs(corpus, links, phrases, sentences, rows):
             if stop.is_set():
@@ -417,8 +417,7 @@ def extract_runs(
             path = folder / f"run-{part}-{len(runs)}"
             runs.append(write_run(path, longest, sorted_and_added(counts)))
             with lock:
-                progress.advance(done - reported)
-            reported = done
+                progress.advance(done)
         return runs
 
     with (

@@ -66,11 +66,6 @@ class NumberedText:
         """Return the ids of the words of a sentence."""
         return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
 
-    def id_of(self, word: bytes) -> int:
-        """Return a word's id, or the first unused id if the word does not occur."""
-        # called rarely, so a linear search is enough
-        return self.words.index(word) if word in self.words else len(self.words)
-
 
 def read_numbered_text(path: str | Path) -> NumberedText:
     """Read prepared text: one sentence per line, words separated by single spaces.

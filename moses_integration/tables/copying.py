@@ -172,11 +172,7 @@ def filter_system(
         ResumeError: The folder was made from other inputs, or another process is making it.
     """
     folder = Path(folder).absolute()
-    names = {
-        feature.name: filtered_name(ini, feature)
-        for feature in ini.features
-        if is_filterable(feature)
-    }
+    filtered = [(line, filtered_name(ini, line)) for line in filter(is_filterable, ini.features)]
     asked = {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
@@ -184,14 +180,14 @@ def filter_system(
     with held(folder), only_regular_files(folder):
         if folder.exists():
             return _filtered(folder, asked), []
-        tables = [find_model_file(ini.feature(name).options["path"]) for name in names]
+        tables = [find_model_file(line.options["path"]) for line, _ in filtered]
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
         with scratch_folder(folder, 0o777) as part:
-            for (feature, name), table in zip(names.items(), tables, strict=True):
-                done.append(FilteredTable(feature, *filter_table(table, part / name, phrases)))
+            for (line, name), table in zip(filtered, tables, strict=True):
+                done.append(FilteredTable(line.name, *filter_table(table, part / name, phrases)))
                 place = absolute_if_possible(folder / name)
-                ini = ini.with_feature_option(feature, "path", place)
+                ini = ini.with_feature_option(line.name, "path", place)
             FilterRecord(asked, tuple(done)).write(part / RESULT)
             carry_settings(ini.path, part)
             write_atomically(part / INI_NAME, ini.to_bytes())
@@ -218,10 +214,8 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
     Raises:
         InputError: The name of the feature cannot be the name of a file.
     """
-    try:
+    with ini.at(feature.line):
         return file_name(feature.name, ".gz")
-    except InputError as error:
-        raise error.at(ini.path, feature.line) from None
 
 
 def is_filterable(feature: FeatureLine) -> bool:

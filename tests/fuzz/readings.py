@@ -15,7 +15,7 @@ from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.entries import collect_entries
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TableLoader
-from moses_integration.doctor.tables import TableSurvey
+from moses_integration.doctor.tables import TableSurvey, survey_scores
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa, kneser_ney
 from moses_integration.language_model.automaton import score
@@ -25,7 +25,6 @@ from moses_integration.nbest.format import read_nbest
 from moses_integration.system_building import phrase_numbers
 from moses_integration.system_building.word_alignment import read_kept_links, read_links
 from moses_integration.tables.pair_significance import pair_counts
-from moses_integration.tables.score_survey import survey_scores
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.table.phrase_table import TableFormat

@@ -129,7 +129,7 @@ CALLS: tuple[Call, ...] = (
           "--threads", "1", *_JSON),
     _call("generate", "--model", _MODEL, "--table", _TABLE, "-o", Write("table"), "--threads", "1",
           "--reordering", _ORDER, "--reordering-output", Write("order.gz"), variant="table"),
-    _call("prune", _TABLE, "-o", Write("table"), "--top", "1", "--weights", _INI, "--drop",
+    _call("prune", _TABLE, "-o", Write("table"), "--top", "1", "--column", "1", "--drop",
           Read("drop.tsv", "drop"), "--reordering", _ORDER, "--reordering-output",
           Write("order"), *_JSON),
     _call("ini pack", _INI, Write("packed", folder=True)),
