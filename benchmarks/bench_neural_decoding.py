@@ -125,8 +125,8 @@ def prepare(options: argparse.Namespace, folder: Path) -> Bench:
     (weight,) = before.weights[ngrams]
     folder_name, whole = str(options.model.resolve()), not options.unnormalised
     written = {"path": folder_name} | ({} if whole else {"normalised": "false"})
-    change = with_language_model(before, "FeedForwardLM", None, weight / 3, written)
-    after = change.ini.with_weights({ngrams: (weight * 2 / 3,)})
+    after, _ = with_language_model(before, "FeedForwardLM", "NeuralLM0", written)
+    after = after.with_weights({"NeuralLM0": (weight / 3,), ngrams: (weight * 2 / 3,)})
     (folder / "with.ini").write_bytes(after.to_bytes())
     settings = load_weights(options.model).settings
     if not isinstance(settings, FeedForwardLmSettings):

@@ -83,6 +83,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
 _MODULES = {
     "preprocess": "text",
     "postprocess": "text",
+    "prune": "tables",
+    "filter": "tables",
     "optimize": "tune",
     "compare": "evaluate",
 }

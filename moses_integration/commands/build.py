@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,22 +28,7 @@ from phrasescore.runs.processes import usable_cores
 if TYPE_CHECKING:
     from phrasescore.runs.ledger import Outcome
 
-_UNITS = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-_MIN_MEMORY, _MAX_MEMORY = 16 << 20, 10**6 << 30
 _FILE = PathName(Use.READ, Path)
-
-
-def _memory(text: str) -> int:
-    """Return the number of bytes in an amount such as 512M or 2G."""
-    match = re.fullmatch(r"([0-9]{1,18})([KMG])", text.upper())
-    if match is None:
-        raise click.BadParameter(f"{text} is not a size such as 512M or 2G")
-    size = int(match[1]) * _UNITS[match[2]]
-    if size < _MIN_MEMORY:
-        raise click.BadParameter(f"{text} is too little: give at least 16M")
-    if size > _MAX_MEMORY:
-        raise click.BadParameter(f"{text} is too much: give at most 1000000G")
-    return size
 
 
 def _by_unit(kind: Any, name: str, text: str, **attributes: Any) -> Field:
@@ -134,12 +118,6 @@ class BuildOptions(Options):
         "Keep sentence pairs of any length and length ratio; an empty sentence is then an error."
     )
     threads: int | None = CORES
-    memory: int = option(
-        _memory,
-        "Memory for sorting phrase pairs, in addition to that of the corpus.",
-        default=f"{BuildSettings.memory >> 20}M",
-        metavar="SIZE",
-    )
     update: bool = flag(
         "Repeat the steps of an earlier build in SYSTEM whose text or options changed."
     )
@@ -155,7 +133,6 @@ def build(options: BuildOptions) -> None:
     from moses_integration.system_building.build import build_system
     from phrasescore.runs.interruption import interruptible
 
-    threads = options.threads or usable_cores()
     named = {name: getattr(options, name) for name in CHARACTER_DEFAULTS}
     defaults = CHARACTER_DEFAULTS if options.characters else vars(BuildSettings)
     settings = options.settings(
@@ -164,7 +141,7 @@ def build(options: BuildOptions) -> None:
         aligners=options.aligners or None,
         cleaning=not options.no_cleaning,
         reordering=not (options.no_reordering or options.characters),
-        threads=threads,
+        threads=options.threads or usable_cores(),
         **{name: defaults[name] if value is None else value for name, value in named.items()},
     )
     texts = options.language_model_texts

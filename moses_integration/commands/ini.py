@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import click
 
 from moses_integration.commands.options import INI, read_ini
-from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
-from phrasescore.commands.options import WEIGHT
+from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -66,13 +65,6 @@ class NewFeatureOptions(NewIniOptions):
     """Options of commands that add features or scores to an ini."""
 
     absolute_paths: bool = flag("Make all paths absolute, so that the ini works from every folder.")
-    start_weight: float | None
-
-    def weight(self, before: MosesIni) -> float:
-        """Return the given weight, or else a weight that suits the other weights."""
-        from moses_integration.ini.edits import start_weight_for
-
-        return start_weight_for(before) if self.start_weight is None else self.start_weight
 
     def placed(self, ini: MosesIni) -> MosesIni:
         """Return the ini, with absolute paths if requested."""
@@ -80,21 +72,15 @@ class NewFeatureOptions(NewIniOptions):
 
         return with_absolute_paths(ini) if self.absolute_paths else ini
 
-    def advice(self, weight: float) -> str:
+    def advice(self, before: MosesIni) -> str:
         """Return the advice to tune all weights, and the reason."""
-        effect = (
-            "until then the addition has no effect" if not weight else "the new weight is a guess"
-        )
+        from moses_integration.ini.edits import start_weight_for
+
+        effect = "the new weight is a guess"
+        if not start_weight_for(before):
+            effect = "until then the addition has no effect"
         name = "this ini" if self.output == STANDARD_STREAM else self.output
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
-
-
-def _start_weight(meaning: str) -> Field:
-    return option(
-        WEIGHT,
-        f"{meaning}  [default: 0.2, or, if the other weights are tuned, 0, which leaves "
-        "translations as they are]",
-    )
 
 
 class AddColumnOptions(NewFeatureOptions):
@@ -107,7 +93,6 @@ class AddColumnOptions(NewFeatureOptions):
         INPUT,
         "Also replace the reordering table, e.g. with the file from generate --reordering-output.",
     )
-    start_weight: float | None = _start_weight("The weight of each new score, until it is tuned.")
     feature: str | None = option(
         "NAME", "The phrase table to replace if there are several, e.g. TranslationModel0."
     )
@@ -128,17 +113,10 @@ class AddLanguageModelOptions(NewFeatureOptions):
         "The name of the feature in weights and n-best lists.  [default: NeuralLM, or LM for an "
         "n-gram model, and the next free number]",
     )
-    start_weight: float | None = _start_weight("The weight of the model, until it is tuned.")
     normalised: bool | None = flag(
         "For a feed-forward-lm: whether scores are ln p, or omit ln Z, which is several times "
         "faster.  [default: unnormalised if the model was trained with --self-normalise]",
         "--normalised/--unnormalised",
-    )
-    unknown: str | None = option(
-        ["whole", "share"],
-        "For a feed-forward-lm: the probability of a word outside the shortlist: whole is "
-        "p(<unk>), the sum over all such words; share is a part of it, in proportion to the "
-        "word's count in training.  [default: share, if training saw such words]",
     )
 
 
@@ -155,34 +133,33 @@ def ini() -> None:
 def add_column(options: AddColumnOptions) -> None:
     """Write a copy of SYSTEM's moses.ini with a new phrase table, and a weight for each new score.
 
+    The weight is 0.2, or, if the other weights are tuned, 0, which leaves translations as they are.
     --reordering replaces the reordering table, too; both tables must have the same pairs.
 
     The command first checks the scores of the whole table. Every other byte of the ini stays as it
     is.
     """
+    from moses_integration.doctor.tables import survey_scores
     from moses_integration.ini.edits import (
         check_table_path,
         find_table_feature,
         with_reordering,
         with_table,
     )
-    from moses_integration.tables.score_survey import survey_scores
 
     table, reordering = options.table, options.reordering
     check_table_path(table)
     before = options.read()
     place = find_table_feature(before, options.feature)
     survey = survey_scores(table)
-    weight = options.weight(before)
-    change = with_table(before, place, table, survey.scores, weight)
+    after, summary = with_table(before, place, table, survey.scores)
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
-    said = [f"{table}: {pairs} with {scores}", change.summary]
-    after = change.ini
+    said = [f"{table}: {pairs} with {scores}", summary]
     if reordering is not None:
         after = with_reordering(after, reordering)
         said.append(f"reordering table: {reordering}")
-    if change.added:
-        said.append(options.advice(weight))
+    if after.weights != before.weights:
+        said.append(options.advice(before))
     options.write(options.placed(after), *said, warnings=survey.warnings())
 
 
@@ -190,6 +167,7 @@ def add_column(options: AddColumnOptions) -> None:
 def add_language_model(options: AddLanguageModelOptions) -> None:
     """Write a copy of SYSTEM's moses.ini with a language model that scores while decoding.
 
+    Its weight is 0.2, or, if the other weights are tuned, 0, which leaves translations as they are.
     The command first checks the model. If it is neural, decode, tune and force-score of phrasescore
     can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
     Every other byte of the ini stays as it is.
@@ -197,12 +175,11 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     from moses_integration.ini.edits import with_language_model
 
     before = options.read()
-    weight = options.weight(before)
     is_file = Path(options.model).is_file()
     new = _ngram_model(options) if is_file else _neural_model(options, before)
-    change = with_language_model(before, new.kind, options.name, weight, new.options)
-    said = [f"{options.model}: {new.description}", change.summary, options.advice(weight)]
-    options.write(options.placed(change.ini), *said, warnings=new.warnings)
+    after, summary = with_language_model(before, new.kind, options.name, new.options)
+    said = [f"{options.model}: {new.description}", summary, options.advice(before)]
+    options.write(options.placed(after), *said, warnings=new.warnings)
 
 
 class _NewModel(NamedTuple):
@@ -219,7 +196,7 @@ def _neural_model(options: AddLanguageModelOptions, before: MosesIni) -> _NewMod
     from moses_integration.language_model.neural import checked_words, read_for_ini
     from phrasescore.model.folder import load_outside
 
-    model, normalised, unknown = options.model, options.normalised, options.unknown
+    model, normalised = options.model, options.normalised
     stored = read_for_ini(model, normalised=normalised is not False)
     written = {"path": model.rstrip("/") or model}
     description = f"a model that knows {counted(len(stored.target_vocabulary) - 2, 'word')}"
@@ -231,7 +208,7 @@ def _neural_model(options: AddLanguageModelOptions, before: MosesIni) -> _NewMod
         )
     if not normalised and self_normalised:
         written["normalised"] = "false"
-    if unknown == "share" or (unknown is None and load_outside(model)):
+    if load_outside(model):  # training saw words outside the shortlist
         written["unknown"] = "share"
     return _NewModel(FEED_FORWARD_LM, written, description, checked_words(before, stored))
 
@@ -239,10 +216,10 @@ def _neural_model(options: AddLanguageModelOptions, before: MosesIni) -> _NewMod
 def _ngram_model(options: AddLanguageModelOptions) -> _NewModel:
     from moses_integration.language_model.back_off import read_language_model
 
-    if options.normalised is not None or options.unknown is not None:
+    if options.normalised is not None:
         raise SettingsError(
-            "--normalised, --unnormalised and --unknown are for models of kind feed-forward-lm, "
-            "and this is a file, so an n-gram model",
+            "--normalised and --unnormalised are for models of kind feed-forward-lm, and this is a "
+            "file, so an n-gram model",
             path=options.model,
             remedy="leave these options out, or name the folder of a model",
         )
@@ -307,7 +284,7 @@ def pack(options: PackOptions) -> None:
     relative to it: name the folder itself in commands. If you do not know the system, read the
     printed list before you hand FOLDER on, because an ini can name any file.
     """
-    from moses_integration.tables.packing import pack_system
+    from moses_integration.tables.copying import pack_system
 
     for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
         click.echo(f"{name}: {original}", err=True)

@@ -47,11 +47,6 @@ class PreprocessOptions(Options):
         "gives the tokens of Moses's tokenizer.perl, for systems built elsewhere.  [default: "
         "unicode]",
     )
-    characters: bool | None = flag(
-        "Make every character a token, e.g. to normalise spelling; postprocess restores spaces.  "
-        "[default: no]",
-        "--characters/--no-characters",
-    )
     lowercase: bool | None = flag(
         "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
     )
@@ -73,8 +68,6 @@ class PreprocessOptions(Options):
             settings = text.source if self.side == "source" else text.target
         names = [each.name for each in dataclasses.fields(TextSettings)]
         given = {name: vars(self)[name] for name in names if vars(self).get(name) is not None}
-        if given.get("characters"):
-            given.setdefault("tokenize", False)
         return dataclasses.replace(settings, **given)
 
 

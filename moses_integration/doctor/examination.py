@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -27,7 +27,7 @@ from moses_integration.ini.model_files import (
     named_paths,
     relative_paths,
 )
-from moses_integration.ini.moses_ini import FeatureLine, MosesIni, format_weight
+from moses_integration.ini.moses_ini import MosesIni, format_weight
 from moses_integration.ini.problems import Severity, decoder_problems, problems
 from moses_integration.ini.rescoring_file import Rescoring
 from moses_integration.language_model.arpa import ArpaFile
@@ -204,29 +204,26 @@ def _check_files(found: Diagnosis, ini: MosesIni) -> None:
 
 def check_language_models(found: Diagnosis, ini: MosesIni, references: list[TextWords]) -> None:
     """Check every KENLM model of an ini, and look up the words of the references in it."""
+    for name, path in _ngram_files(ini):
+        with found.collecting(path):
+            _check_ngrams(found, name, path, references)
+
+
+def _ngram_files(ini: MosesIni) -> Iterator[tuple[str, str]]:
+    """Yield the name and the file of each KENLM feature whose file exists."""
     for line in ini.features:
         path = line.options.get("path", "")
         if line.kind == "KENLM" and Path(path).is_file():
-            with found.collecting(path):
-                _check_ngrams(found, ini, line, path, references)
+            yield line.name, path
 
 
-def _check_ngrams(
-    found: Diagnosis, ini: MosesIni, line: FeatureLine, path: str, references: list[TextWords]
-) -> None:
+def _check_ngrams(found: Diagnosis, name: str, path: str, references: list[TextWords]) -> None:
     what = f"reading {Path(path).name}"
     with open_ngrams(path) as model, Progress(what, unit="n-grams") as progress:
         # opening a binary checks it; its n-grams are not decoded, because this may take minutes
         for block in () if is_kenlm_binary(path) else model.blocks():
             progress.advance(len(block.log10))
     check_layout(found, path, model)
-    order, stated = len(model.counts), line.options.get("order")
-    if stated is not None and stated != str(order):
-        found.warning(
-            place_of(ini.path, line.line),
-            f"order={stated}, but the model has order {order}, which Moses uses",
-            "check that this is the right model",
-        )
     if not model.has_unknown:
         found.warning(
             path,
@@ -239,7 +236,7 @@ def _check_ngrams(
             "the model has no <s> or no </s>, so it was not estimated from sentences",
             "estimate the model from text with one sentence per line",
         )
-    owner = f"the language model {line.name}"
+    owner = f"the language model {name}"
     _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)
 
 
@@ -333,12 +330,10 @@ def refuse_unusable(ini: MosesIni, decoder: Decoder) -> None:
         found.add_error(problem, ini.path, severity)
     if decoder == "embedded":
         check_embedded(found, ini)
-    for line in ini.features:
-        path = line.options.get("path", "")
-        if line.kind == "KENLM" and Path(path).is_file():
-            # real Moses itself judges models that are not read here
-            with found.collecting(path, "embedded error"), open_ngrams(path) as model:
-                next(iter(model.blocks()))  # a wrong layout shows in the 1-grams
-                check_layout(found, path, model)
+    for _, path in _ngram_files(ini):
+        # real Moses itself judges models that are not read here
+        with found.collecting(path, "embedded error"), open_ngrams(path) as model:
+            next(iter(model.blocks()))  # a wrong layout shows in the 1-grams
+            check_layout(found, path, model)
     for error in found.errors(decoder):
         raise IniError(error.what, path=error.where, remedy=error.remedy)

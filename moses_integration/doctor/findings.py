@@ -17,7 +17,6 @@ SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 Decoder = Literal["moses", "embedded"]
 # what a system may be used with
 DECODERS: dict[Decoder, str] = {"moses": "real Moses", "embedded": "embedded decoder"}
-_OWN_ERRORS: dict[Decoder, Severity] = {"moses": "moses error", "embedded": "embedded error"}
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ class Diagnosis:
 
     def errors(self, decoder: Decoder) -> list[Finding]:
         """Return the errors for which a decoder cannot use the system, or uses it wrongly."""
-        return [each for each in self.findings if each.severity in ("error", _OWN_ERRORS[decoder])]
+        return [each for each in self.findings if each.severity in ("error", f"{decoder} error")]
 
     @property
     def usable(self) -> dict[Decoder, bool]:
@@ -110,7 +109,7 @@ class Diagnosis:
             if self.count("error"):
                 advice = "repair the errors before tuning"
             elif self.errors(decoder):
-                advice = f"cannot use this system; see the {_OWN_ERRORS[decoder]}s"
+                advice = f"cannot use this system; see the {decoder} errors"
             elif self.count("warning"):
                 advice += "; read the warnings first"
             verdicts.append(f"{name}: {advice}")

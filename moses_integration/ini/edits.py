@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import get_args
 
@@ -17,12 +16,13 @@ from moses_integration.ini.feature_kinds import (
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
+    component_count,
 )
 from moses_integration.ini.feature_weights import (
+    DEFAULT_WEIGHT,
     boolean_option,
-    find_phrase_table,
+    check_count,
     has_tuned_weights,
-    table_weights,
 )
 from moses_integration.ini.moses_ini import (
     FeatureLine,
@@ -39,29 +39,12 @@ from phrasescore.words import Unknown
 START_WEIGHT = 0.2  # the weight that Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-# without this feature Moses crashes at the first unknown word
-_NEEDED = frozenset(["UnknownWordPenalty"])
 _MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
 _OTHER_WEIGHTS = frozenset(["alternate-weight-setting"])
 # these sections describe the model; changing one alone would contradict the rest of the file
 _STRUCTURE = frozenset(
     name for name in SECTIONS if name.startswith(("feature", "weight", "alternate-weight"))
 ) | {"mapping"}
-
-
-@dataclass(frozen=True)
-class IniChange:
-    """An edited ini.
-
-    Args:
-        ini: The new content.
-        added: How many weights were added.
-        summary: A description of the edit for the user.
-    """
-
-    ini: MosesIni
-    added: int
-    summary: str
 
 
 def start_weight_for(ini: MosesIni) -> float:
@@ -91,7 +74,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
                 f"the ini has a [{section}] section, which this edit would have to change, too",
                 remedy="move its content to [feature] and [weight], or add the column by hand",
             )
-    line = find_phrase_table(ini, name)
+    line = _phrase_table(ini, name)
     if line.kind not in TEXT_TABLE_KINDS:
         remedy = "point the feature to a text table first (PhraseDictionaryMemory)"
         if line.kind in BINARISERS:
@@ -104,13 +87,47 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
             line=line.line,
             remedy=remedy,
         )
-    table_weights(ini, line)
+    _table_weights(ini, line)
     return line
 
 
-def with_table(
-    ini: MosesIni, line: FeatureLine, table: str, scores: int, start_weight: float
-) -> IniChange:
+def _phrase_table(ini: MosesIni, name: str | None) -> FeatureLine:
+    """Find a phrase table by name; without a name, find the only one."""
+    tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
+    names = ", ".join(line.name for line in tables)
+    if name is not None:
+        chosen = ini.feature(name)
+        if chosen not in tables:
+            raise SettingsError(
+                f"{name} is a {chosen.kind}, not a phrase table",
+                remedy=f"name one of: {names}" if tables else None,
+            )
+        return chosen
+    if not tables:
+        raise ini.error("no phrase table among the features")
+    if len(tables) == 1:
+        return tables[0]
+    raise ini.error(
+        f"the ini has {len(tables)} phrase tables: {names}",
+        line=tables[1].line,
+        remedy="choose one of them with --feature",
+    )
+
+
+def _table_weights(ini: MosesIni, line: FeatureLine) -> tuple[float, ...]:
+    """Return the weight of each score of a phrase table; as in Moses, 1 if the ini gives none.
+
+    Raises:
+        IniError: There are more or fewer weights than scores.
+    """
+    with ini.at(line.line):
+        count = component_count(line.kind, line.options)
+    weights = ini.weights.get(line.name, (DEFAULT_WEIGHT,) * count)
+    check_count(ini, line.name, len(weights), count, ini.weight_line(line.name) or line.line)
+    return weights
+
+
+def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tuple[MosesIni, str]:
     """Point a phrase table feature to another file, and add a weight for each new score.
 
     Only the path changes if the number of scores stays the same. ``tuneable-components``, if
@@ -121,12 +138,14 @@ def with_table(
         line: The line of the phrase table.
         table: The path of the text table, as it is written to the ini.
         scores: The number of scores of the new table.
-        start_weight: The weight of each new score.
+
+    Returns:
+        The new ini, and a description of the edit for the user.
 
     Raises:
         IniError: The table has fewer scores than the feature, or Moses could not read its path.
     """
-    weights = table_weights(ini, line)
+    weights = _table_weights(ini, line)
     before, added = len(weights), scores - len(weights)
     if added < 0:
         raise ini.error(
@@ -134,18 +153,19 @@ def with_table(
             line=line.line,
             remedy="name a table that has all scores of the old one, and then the new scores",
         )
+    start_weight = start_weight_for(ini)
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
     if not added:
-        summary += f"; no score was added, because this table has {counted(scores, 'score')}, too"
-        return IniChange(ini, added, summary)
+        same = f"; no score was added, because this table has {counted(scores, 'score')}, too"
+        return ini, summary + same
     ini = ini.with_feature_option(line.name, "num-features", str(scores))
     if mask := line.options.get("tuneable-components"):
         ini = ini.with_feature_option(line.name, "tuneable-components", mask + ",1" * added)
     ini = ini.with_weights({line.name: weights + (start_weight,) * added})
     shown = " ".join([format_weight(start_weight)] * added)
     summary += f", num-features={scores} (before: {before}), with the weight {shown}"
-    return IniChange(ini, added, summary)
+    return ini, summary
 
 
 def with_reordering(ini: MosesIni, table: str) -> MosesIni:
@@ -204,8 +224,8 @@ def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
 
 
 def with_language_model(
-    ini: MosesIni, kind: str, name: str | None, start_weight: float, options: Mapping[str, str]
-) -> IniChange:
+    ini: MosesIni, kind: str, name: str | None, options: Mapping[str, str]
+) -> tuple[MosesIni, str]:
     """Add a language model as the last feature, with the last weight.
 
     Args:
@@ -213,8 +233,10 @@ def with_language_model(
         kind: The class of the feature.
         name: The name of the feature; ``None`` for the next free name, such as ``NeuralLM0`` or,
             for an n-gram model, ``LM0``.
-        start_weight: The weight of the feature.
         options: The options on the feature's line, ``path`` among them.
+
+    Returns:
+        The new ini, and a description of the edit for the user.
 
     Raises:
         IniError: The name is taken, or Moses could not read an option from an ini.
@@ -235,9 +257,10 @@ def with_language_model(
             remedy=f"give another --name, such as {free}",
         )
     line = " ".join(f"{key}={value}" for key, value in options.items())
+    weight = start_weight_for(ini)
     ini = ini.with_added_value("feature", f"{kind} name={name} {line}")
-    summary = f"{name}: {line}, with the weight {format_weight(start_weight)}"
-    return IniChange(ini.with_weights({name: (start_weight,)}), 1, summary)
+    summary = f"{name}: {line}, with the weight {format_weight(weight)}"
+    return ini.with_weights({name: (weight,)}), summary
 
 
 def neural_options(line: FeatureLine) -> tuple[bool, bool]:
@@ -329,7 +352,7 @@ def _refuse_needed(ini: MosesIni, line: FeatureLine) -> None:
     if line.kind in _MAPPED:
         why = "is a translation step, which [mapping] refers to by number"
         remedy = "remove it by hand, together with its step in [mapping]"
-    elif line.kind in _NEEDED:
+    elif line.kind == "UnknownWordPenalty":
         why = "is needed: without it, Moses crashes at the first unknown word"
         remedy = "change its weight instead"
     elif not line.options.get("name"):

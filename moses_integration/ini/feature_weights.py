@@ -20,14 +20,14 @@ from moses_integration.ini.feature_kinds import (
     component_count,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError, SettingsError, counted, did_you_mean
+from phrasescore.errors import IniError, counted, did_you_mean
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 # Moses's weight for features without weights in the ini
-_DEFAULT_WEIGHT = 1.0
+DEFAULT_WEIGHT = 1.0
 _BOOLEANS = dict.fromkeys(("yes", "y", "true", "1"), True) | dict.fromkeys(
     ("no", "n", "false", "0"), False
 )
@@ -125,10 +125,8 @@ class FeatureLayout:
         ini.refuse_rewriting()
         features = []
         for line in ini.features:
-            try:
+            with ini.at(line.line):
                 features.append(Feature.from_line(line))
-            except IniError as error:
-                raise error.at(ini.path, line.line) from None
         return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))
 
     @classmethod
@@ -224,7 +222,7 @@ class FeatureLayout:
         for name, weights in ini.weights.items():
             owner = known.get(name)
             if owner is not None:
-                _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
+                check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
                 raise ini.error(
                     f"weights for {name}, but there is no such feature{did_you_mean(name, known)}",
@@ -232,7 +230,7 @@ class FeatureLayout:
                     remedy="correct the name, or delete the line",
                 )
         return {
-            feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)
+            feature.name: ini.weights.get(feature.name, (DEFAULT_WEIGHT,) * feature.components)
             for feature in self.features
         }
 
@@ -245,10 +243,11 @@ class FeatureLayout:
         }
 
 
-def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
+def check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
+    """Raise an IniError if a feature has more or fewer weights than components."""
     if weights != components:
         raise ini.error(
-            f"{counted(weights, 'weight') if weights else 'no weight'} for {name}, "
+            f"{counted(weights, 'weight')} for {name}, "
             f"which has {counted(components, 'component')}",
             line=line,
             remedy="give one weight for each component, or correct num-features",
@@ -268,56 +267,3 @@ def has_tuned_weights(ini: MosesIni) -> bool:
     """Guess whether weights are tuned: before tuning, scores of a table have equal weights."""
     tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)
-
-
-def find_phrase_table(ini: MosesIni, name: str | None = None) -> FeatureLine:
-    """Find a phrase table by name; without a name, find the only one.
-
-    Args:
-        ini: The ini.
-        name: The name of the feature; needed only if there are several phrase tables.
-
-    Raises:
-        IniError: There is no such phrase table, or the choice is ambiguous.
-        SettingsError: ``name`` is not a phrase table.
-    """
-    tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
-    names = ", ".join(line.name for line in tables)
-    if name is not None:
-        chosen = ini.feature(name)
-        if chosen not in tables:
-            raise SettingsError(
-                f"{name} is a {chosen.kind}, not a phrase table",
-                remedy=f"name one of: {names}" if tables else None,
-            )
-        return chosen
-    if not tables:
-        raise ini.error("no phrase table among the features")
-    if len(tables) == 1:
-        return tables[0]
-    raise ini.error(
-        f"the ini has {len(tables)} phrase tables: {names}",
-        line=tables[1].line,
-        remedy="choose one of them with --feature",
-    )
-
-
-def table_weights(ini: MosesIni, line: FeatureLine, *, given: bool = False) -> tuple[float, ...]:
-    """Return the weight of each score of a phrase table; 1 if the ini gives none.
-
-    Args:
-        ini: The ini.
-        line: The phrase table.
-        given: Whether the ini must give weights.
-
-    Raises:
-        IniError: There are more or fewer weights than scores.
-    """
-    try:
-        count = component_count(line.kind, line.options)
-    except IniError as error:
-        raise error.at(ini.path, line.line) from None
-    weights = ini.weights.get(line.name, () if given else (_DEFAULT_WEIGHT,) * count)
-    place = ini.weight_line(line.name) or line.line
-    _check_count(ini, line.name, len(weights), count, place)
-    return weights

@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
-from phrasescore.errors import IniError, did_you_mean
+from phrasescore.errors import IniError, PhrasescoreError, did_you_mean
 from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
@@ -107,10 +107,10 @@ class MosesIni:
 
     def _check(self) -> None:
         old = self.old_style_sections
-        if old and (self._sections.keys() & {"feature", "weight"}):
+        if old and (self.sections.keys() & {"feature", "weight"}):
             raise self.error(
                 f"old-style sections ([{old[0]}]) in a file with [feature] or [weight]",
-                line=self._sections[old[0]][0][0],
+                line=self.sections[old[0]][0][0],
                 remedy="delete the sections of one of the two styles",
             )
         names = Counter(feature.name for feature in self.features)
@@ -125,60 +125,56 @@ class MosesIni:
         assert self.weights is not None  # this access parses all weights
 
     @cached_property
-    def _sections(self) -> dict[str, list[tuple[int, str]]]:
+    def sections(self) -> dict[str, list[tuple[int, str]]]:
+        """The sections that have values: the line number and the text of each value."""
         sections: dict[str, list[tuple[int, str]]] = {}
         current: str | None = None
         for number, line in enumerate(self.lines, 1):
             code = code_of(line)
-            if not code:
-                continue
-            with self._at(number):
-                header = section_of(code)
-            if header is not None:
-                current = header
-                continue
-            if current is None:
+            if code.startswith("["):
+                current, closed, _ = code[1:].partition("]")
+                if not closed:  # Moses would continue the previous section
+                    problem = f"the section header {code!r} has no closing bracket"
+                    raise self.error(problem, line=number)
+            elif code and current is None:
                 problem = f"{code[:40]!r} comes before the first [section]"
                 remedy = (
                     "give a moses.ini without a byte order mark; mert-moses.pl writes run5.dense "
                     "to run5.moses.ini, too, and run5.weights.txt to run6.moses.ini or moses.ini"
                 )
                 raise self.error(problem, line=number, remedy=remedy)
-            sections.setdefault(current, []).append((number, code))
+            elif code and current is not None:
+                sections.setdefault(current, []).append((number, code))
         return sections
 
     @contextlib.contextmanager
-    def _at(self, line: int) -> Iterator[None]:
+    def at(self, line: int) -> Iterator[None]:
+        """Add the file and a line number to an error that ends the block."""
         try:
             yield
-        except IniError as error:
+        except PhrasescoreError as error:
             raise error.at(self.path, line) from None
 
     def values(self, section: str) -> tuple[str, ...]:
         """Return the values of a section in order; empty if the ini has no such section."""
-        return tuple(text for _, text in self._sections.get(section, ()))
+        return tuple(text for _, text in self.sections.get(section, ()))
 
     def value_lines(self, section: str) -> tuple[tuple[int, str], ...]:
         """Return the values of a section in order, each with its line number."""
-        return tuple(self._sections.get(section, ()))
-
-    @cached_property
-    def sections(self) -> tuple[str, ...]:
-        """The names of all sections that have values, in the order of their first values."""
-        return tuple(self._sections)
+        return tuple(self.sections.get(section, ()))
 
     @cached_property
     def old_style_sections(self) -> tuple[str, ...]:
         """The sections in this file that only old-style files have, which lack ``[feature]``."""
-        return tuple(name for name in self._sections if name in OLD_STYLE_SECTIONS)
+        return tuple(name for name in self.sections if name in OLD_STYLE_SECTIONS)
 
     @cached_property
     def features(self) -> tuple[FeatureLine, ...]:
         """The feature functions in the order of the file; empty for an old-style file."""
         unnamed: Counter[str] = Counter()
         features = []
-        for number, text in self._sections.get("feature", ()):
-            with self._at(number):
+        for number, text in self.sections.get("feature", ()):
+            with self.at(number):
                 kind, options = _parse_feature(text)
             options = {
                 key: self.resolved(value) if is_path(key) else value
@@ -199,8 +195,8 @@ class MosesIni:
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
         for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
-            for number, text in self._sections.get(section, ()):
-                with self._at(number):
+            for number, text in self.sections.get(section, ()):
+                with self.at(number):
                     name, weights = parse_weights(text)
                 found[name] = (number, weights)
         return found
@@ -235,7 +231,7 @@ class MosesIni:
             first = self.old_style_sections[0]
             raise self.error(
                 f"an old-style moses.ini ([{first}] in place of [feature]), which only Moses reads",
-                line=self._sections[first][0][0],
+                line=self.sections[first][0][0],
                 remedy=_CONVERSION,
             )
         if not self.features:
@@ -257,7 +253,7 @@ class MosesIni:
 
     def with_value(self, section: str, index: int, text: str) -> MosesIni:
         """Return the file with one value of a section replaced, and every other byte unchanged."""
-        number = self._sections[section][index][0]
+        number = self.sections[section][index][0]
         return self._with_line(number, lambda line: _with_code(line, text))
 
     def with_weights(self, weights: Mapping[str, Sequence[float]]) -> MosesIni:
@@ -282,7 +278,7 @@ class MosesIni:
     def with_added_value(self, section: str, code: str) -> MosesIni:
         """Return the file with one more value of a section; the section is created if necessary."""
         lines = list(self.lines)
-        if present := self._sections.get(section):
+        if present := self.sections.get(section):
             last = present[-1][0]
             lines.insert(last, code + ("\r" if lines[last - 1].endswith("\r") else ""))
         else:
@@ -292,7 +288,7 @@ class MosesIni:
 
     def _with_line(self, number: int, edit: Callable[[str], str]) -> MosesIni:
         lines = list(self.lines)
-        with self._at(number):
+        with self.at(number):
             lines[number - 1] = edit(lines[number - 1])
         return self._reparsed(lines)
 
@@ -313,20 +309,6 @@ def code_of(line: str) -> str:
     'LM0= 0.5'
     """
     return line.partition("#")[0].strip(_BLANKS)
-
-
-def section_of(code: str) -> str | None:
-    """Return the section that a line opens, or ``None`` for a value.
-
-    Raises:
-        IniError: The bracket is not closed; Moses would continue the previous section.
-    """
-    if not code.startswith("["):
-        return None
-    name, closed, _ = code[1:].partition("]")
-    if not closed:
-        raise IniError(f"the section header {code!r} has no closing bracket")
-    return name
 
 
 def _parse_feature(code: str) -> tuple[str, dict[str, str]]:
@@ -374,16 +356,15 @@ def parse_weights(code: str) -> tuple[str, tuple[float, ...]]:
         raise IniError(problem, remedy="write '=' directly after the name, and then a blank")
     if not tokens:
         raise IniError(f"the weight line of {name} has no weight")
-    return name, tuple(_parse_weight(name, token) for token in tokens)
-
-
-def _parse_weight(name: str, token: str) -> float:
-    if (value := finite_number(token)) is None:
-        raise IniError(
-            f"a weight of {name} is {token!r}, expected a finite number",
-            remedy="correct it; Moses reads it as some number, without a word",
-        )
-    return value
+    weights: list[float] = []
+    for token in tokens:
+        if (value := finite_number(token)) is None:
+            raise IniError(
+                f"a weight of {name} is {token!r}, expected a finite number",
+                remedy="correct it; Moses reads it as some number, without a word",
+            )
+        weights.append(value)
+    return name, tuple(weights)
 
 
 def format_weight(weight: float) -> str:
@@ -456,10 +437,9 @@ def _with_weights(line: str, weights: Sequence[float]) -> str:
     code, mark, comment = line.partition("#")
     tokens = list(_TOKEN.finditer(code))[1:]
     kept, extra = tokens[: len(weights)], weights[len(tokens) :]
-    parts = [code[: kept[0].start()]]
-    for index, (token, weight) in enumerate(zip(kept, weights, strict=False)):
-        if index:
-            parts.append(code[kept[index - 1].end() : token.start()])
-        parts.append(token[0] if float(token[0]) == weight else format_weight(weight))
-    parts += [" " + format_weight(weight) for weight in extra]
-    return "".join(parts) + code[tokens[-1].end() :] + mark + comment
+    added = "".join(f" {format_weight(weight)}" for weight in extra)
+    code = code[: kept[-1].end()] + added + code[tokens[-1].end() :]
+    for token, weight in reversed(list(zip(kept, weights, strict=False))):
+        if float(token[0]) != weight:
+            code = code[: token.start()] + format_weight(weight) + code[token.end() :]
+    return code + mark + comment

@@ -55,8 +55,8 @@ def _number_read(value: str) -> int:
 
 def section_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     """Yield a problem for each section that Moses refuses or never reads, at its first value."""
-    for name in ini.sections:
-        line = ini.value_lines(name)[0][0]
+    for name, values in ini.sections.items():
+        line = values[0][0]
         if name in SHORT_NAMES:
             full = SHORT_NAMES[name]
             problem = f"Moses never reads [{name}], the short name of {full}"

@@ -21,14 +21,13 @@ from moses_integration.system_building.build_settings import (
     default_ini,
 )
 from moses_integration.system_building.corpus_preparation import TextSource, prepare_corpus
-from moses_integration.system_building.extraction import AlignedText, SortedRun, extract_runs
+from moses_integration.system_building.extraction import SortedRun, extract_runs
 from moses_integration.system_building.lexical_probabilities import (
     count_linked_words,
     write_lexical_tables,
 )
 from moses_integration.system_building.phrase_numbers import (
     NumberedText,
-    PhraseNumbers,
     number_phrases,
     read_numbered_text,
 )
@@ -36,10 +35,9 @@ from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.word_aligners import align_words
 from moses_integration.system_building.word_alignment import (
     Links,
-    check_links,
     link_lines,
+    read_kept_links,
     read_links,
-    select_links,
 )
 from moses_integration.text.preparation import read_truecaser, write_settings
 from moses_integration.text.tokenising import language_notes
@@ -108,39 +106,54 @@ class _Builder:
     def steps(self) -> list[FunctionStep]:
         """Return all steps, each after the steps whose outputs it reads."""
         settings, folder = self._settings, self._folder
-        texts = folder.texts
+        texts, tables = folder.texts, self._tables
         prepared = (*texts, *self._truecase_models, folder.kept)
-        aligned: list[FunctionStep] = []
-        for number, path in enumerate(self._inputs.alignments, 1):
-            by, output = {"sha256 of the alignment": sha256_of(path)}, folder.alignment(str(number))
-            take = partial(self._take_links, path, output)
-            aligned.append(Step(f"align-{number}", take, by, (*texts, folder.kept), (output,)))
-        for aligner in self.aligners:
-            output = folder.alignment(aligner)
-            align = partial(self._align, aligner, output)
-            aligned.append(Step(f"align-{aligner}", align, {}, texts, (output,)))
+        aligned = self._alignments()
         links = tuple(output for step in aligned for output in step.outputs)
         scoring = {
             "max_phrase_length": settings.max_phrase_length,
             "alignments": [path.name for path in links],
         }
-        order = {"lm_order": settings.lm_order}
-        models, tables = folder.language_models, self._tables
         scored = (*folder.lexical_tables, *tables)
-        more: list[FunctionStep] = [
-            Step(f"language-model-{number}", partial(self._more_text, number), by, (), (model,))
-            for number, (by, model) in enumerate(
-                zip(self._text_settings(), models[1:], strict=True), 1
-            )
-        ]
+        written = {
+            "distortion_limit": settings.distortion_limit,
+            "reordering": settings.reordering,
+            "folder": str(folder.path),
+        }
+        named = (*tables, *folder.language_models)
         return [
             Step("corpus", self._prepare, self._corpus_settings(), (), prepared),
             *aligned,
-            Step("language-model", self._language_model, order, texts[1:], models[:1]),
-            *more,
+            *self._language_models(),
             Step("score", partial(self._score, links), scoring, (*texts, *links), scored),
-            Step("ini", self._ini, self._ini_settings(), (*tables, *models), folder.inis),
+            Step("ini", self._ini, written, named, folder.inis),
         ]
+
+    def _alignments(self) -> list[FunctionStep]:
+        folder, steps = self._folder, list[FunctionStep]()
+        for number, path in enumerate(self._inputs.alignments, 1):
+            by, output = {"sha256 of the alignment": sha256_of(path)}, folder.alignment(str(number))
+            work, read = partial(self._take_links, path, output), (*folder.texts, folder.kept)
+            steps.append(Step(f"align-{number}", work, by, read, (output,)))
+        for aligner in self.aligners:
+            output = folder.alignment(aligner)
+            work = partial(self._align, aligner, output)
+            steps.append(Step(f"align-{aligner}", work, {}, folder.texts, (output,)))
+        return steps
+
+    def _language_models(self) -> list[FunctionStep]:
+        target = self._folder.texts[1]
+        model, *more = self._folder.language_models
+        order: dict[str, object] = {"lm_order": self._settings.lm_order}
+        estimate = partial(self._estimate, target, model)
+        steps: list[FunctionStep] = [Step("language-model", estimate, order, (target,), (model,))]
+        prepared = order | dataclasses.asdict(self._settings.text.target)
+        texts = zip(self._inputs.language_model_texts, more, strict=True)
+        for number, (path, model) in enumerate(texts, 1):
+            work = partial(self._prepare_and_estimate, path, model)
+            by = prepared | {"sha256 of the text": sha256_of(path)}
+            steps.append(Step(f"language-model-{number}", work, by, (), (model,)))
+        return steps
 
     @property
     def _tables(self) -> tuple[Path, ...]:
@@ -150,31 +163,15 @@ class _Builder:
     def _truecase_models(self) -> tuple[Path, ...]:
         return self._folder.truecase_models if self._settings.case == "truecase" else ()
 
-    def _text_settings(self) -> list[dict[str, object]]:
-        """Return the settings that the language model of each further text depends on."""
-        settings = self._settings
-        prepared = {"lm_order": settings.lm_order} | dataclasses.asdict(settings.text.target)
-        texts = self._inputs.language_model_texts
-        return [prepared | {"sha256 of the text": sha256_of(path)} for path in texts]
-
     def _corpus_settings(self) -> dict[str, object]:
-        settings = self._settings
-        digests = {
-            f"sha256 of the {what}": sha256_of(path)
-            for what, path in zip(_SIDES, self._inputs.paths, strict=False)
-        }
+        inputs, settings = self._inputs, self._settings
         names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
-        given = {
-            "tokenize": list(settings.tokenize or ()),
-            "aligned": bool(self._inputs.alignments),
-        }
-        return digests | given | {name: getattr(settings, name) for name in names}
-
-    def _ini_settings(self) -> dict[str, object]:
         return {
-            "distortion_limit": self._settings.distortion_limit,
-            "reordering": self._settings.reordering,
-            "folder": str(self._folder.path),
+            "sha256 of the source": sha256_of(inputs.source),
+            "sha256 of the target": sha256_of(inputs.target),
+            "tokenize": list(settings.tokenize or ()),
+            "aligned": bool(inputs.alignments),
+            **{name: getattr(settings, name) for name in names},
         }
 
     def _corpus(self) -> tuple[NumberedText, NumberedText]:
@@ -208,11 +205,9 @@ class _Builder:
 
     def _take_links(self, path: Path, output: Path) -> dict[str, object]:
         """Take the links of the pairs that were kept from a given alignment."""
-        kept = np.load(self._folder.kept, allow_pickle=False)
-        lines = np.flatnonzero(kept) + 1
-        links = select_links(read_links(path), lines, len(kept), path)
         source, target = self._corpus()
-        check_links(links, lines, (source.lengths, target.lengths), path)
+        kept = np.load(self._folder.kept, allow_pickle=False)
+        links = read_kept_links(path, kept, (source.lengths, target.lengths))
         return {"aligner": str(path), "made_by": "given"} | self._write_links(links, output)
 
     def _align(self, aligner: Aligner, output: Path) -> dict[str, object]:
@@ -232,55 +227,47 @@ class _Builder:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
         own_folder(folder)
-        corpus = self._corpus()
-        for name, text in zip(_SIDES, corpus, strict=True):
-            number_phrases(text, self._settings.max_phrase_length).save(folder / name)
-        source, target = (PhraseNumbers.load(folder / name) for name in _SIDES)
+        corpus, longest = self._corpus(), self._settings.max_phrase_length
+        numbers = (
+            number_phrases(corpus[0], longest).mapped(folder / "source"),
+            number_phrases(corpus[1], longest).mapped(folder / "target"),
+        )
         threads, memory = self._settings.threads, self._settings.memory
         alignments = [read_links(path) for path in aligned]
         runs: list[SortedRun] = []
         for number, links in enumerate(alignments):
-            both = AlignedText(*corpus, links, source, target)
             place = own_folder(folder / f"runs{number}")
-            runs += extract_runs(both, place, threads=threads, memory=memory)
+            runs += extract_runs(corpus, links, numbers, place, threads=threads, memory=memory)
         if not runs:
             raise CorpusError(
                 "no phrase pair could be extracted: no sentence pair has a usable link",
                 remedy="check the word alignment",
             )
         words = count_linked_words(*corpus, alignments)
-        texts = (Phrases.of_text(each.ids, each.words) for each in corpus)
-        sides = (next(texts), source), (next(texts), target)
-        del alignments, links, both, corpus
+        source, target = (Phrases.of_text(each.ids, each.words) for each in corpus)
+        sides = (source, numbers[0]), (target, numbers[1])
+        del alignments, links, corpus
         self._read = None  # frees the memory for the tables
         write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
-        records: dict[str, object] = {
-            "word_pairs": len(words.counts),
-            "records": sum(map(len, runs)),
-        }
+        records = sum(map(len, runs))
         counts = write_tables(sides, lexical, runs, self._tables, threads=threads, memory=memory)
         shutil.rmtree(folder)
-        return {**records, **counts}
+        return {"word_pairs": len(words.counts), "records": records, **counts}
 
-    def _language_model(self) -> dict[str, object]:
-        self._read = None
-        return self._estimate(self._folder.texts[1], 0)
-
-    def _more_text(self, number: int) -> dict[str, object]:
+    def _prepare_and_estimate(self, path: Path, model: Path) -> dict[str, object]:
         """Prepare a text in the same way as the target side, and estimate its language model."""
         target = self._settings.text.target
         truecase = read_truecaser(self._folder.path, "target", target)
-        given = TextSource(self._inputs.language_model_texts[number - 1], target, truecase)
-        text = self._folder.work / f"text{number}.gz"
-        done = prepare_corpus([given], [text], None)
-        estimated = self._estimate(text, number)
+        text = self._folder.work / "text.gz"
+        done = prepare_corpus([TextSource(path, target, truecase)], [text], None)
+        estimated = self._estimate(text, model)
         text.unlink()
         notes = list(done.notes)
         return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
 
-    def _estimate(self, text: Path, number: int) -> dict[str, object]:
-        model = self._folder.language_models[number]
+    def _estimate(self, text: Path, model: Path) -> dict[str, object]:
+        self._read = None  # frees the memory of the corpus
         types, _ = write_arpa(text, self._settings.lm_order, model)
         return {"ngrams": list(types)}
 

@@ -18,8 +18,14 @@ from functools import cached_property
 from pathlib import Path
 
 from moses_integration.system_building.build_settings import MAX_WORDS
-from moses_integration.text.case import Truecaser, learn_case
-from moses_integration.text.preparation import Preprocessor, TextSettings, decode_line, read_text
+from moses_integration.text.preparation import (
+    Preprocessor,
+    TextSettings,
+    Truecaser,
+    decode_line,
+    learn_case,
+    read_text,
+)
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress

@@ -117,13 +117,8 @@ class SortedRun:
     path: Path
     longest: int
 
-    @property
-    def record(self) -> np.dtype[np.void]:
-        """The layout of a record."""
-        return _record(self.longest)
-
     def __len__(self) -> int:
-        return self.path.stat().st_size // self.record.itemsize
+        return self.path.stat().st_size // _record(self.longest).itemsize
 
     def __getitem__(self, row: int) -> int:
         """Return the pair of one record."""
@@ -132,9 +127,9 @@ class SortedRun:
 
     def read(self, begin: int, end: int) -> PairCounts:
         """Read some records."""
-        size = self.record.itemsize
-        records = np.fromfile(self.path, self.record, end - begin, offset=begin * size)
-        return PairCounts._make(records[name] for name in self.record.names or ())
+        record = _record(self.longest)
+        records = np.fromfile(self.path, record, end - begin, offset=begin * record.itemsize)
+        return PairCounts._make(records[name] for name in record.names or ())
 
     def blocks(self) -> Iterator[PairCounts]:
         """Read all records in order, a block at a time."""
@@ -159,13 +154,12 @@ def rows_within(memory: int, longest: int) -> int:
 
 def write_run(path: Path, longest: int, counts: PairCounts) -> SortedRun:
     """Write sorted rows as a run."""
-    run = SortedRun(path, longest)
-    records = np.empty(len(counts.pairs), run.record)
+    records = np.empty(len(counts.pairs), _record(longest))
     for name, array in zip(("pair", "alignment", "orientations"), counts, strict=True):
         records[name] = array
     with open_output(path) as stream:
         stream.write(records.view(np.uint8).data)
-    return run
+    return SortedRun(path, longest)
 
 
 def merged_slices(runs: Sequence[SortedRun], rows: int) -> Iterator[list[PairCounts]]:
@@ -209,17 +203,6 @@ def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
     return sorted({pair >> 32 << 32 for pair in samples[every::every]})
 
 
-@dataclass(frozen=True)
-class AlignedText:
-    """A word-aligned parallel text with numbered phrases."""
-
-    source: NumberedText
-    target: NumberedText
-    links: Links
-    source_phrases: PhraseNumbers
-    target_phrases: PhraseNumbers
-
-
 # for the source side and the target side
 _Starts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 _Numbers: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32]]
@@ -242,17 +225,23 @@ class SentenceLinks(NamedTuple):
 
 
 def extract_phrase_pairs(
-    text: AlignedText, sentences: tuple[int, int], rows: int
+    corpus: tuple[NumberedText, NumberedText],
+    links: Links,
+    phrases: tuple[PhraseNumbers, PhraseNumbers],
+    sentences: tuple[int, int],
+    rows: int,
 ) -> Iterator[tuple[int, PairCounts]]:
     """Extract pairs from a range of sentences, in buffers of about ``rows`` rows.
 
+    For the other arguments, see ``extract_runs``.
+
     Yields:
-        How many sentences have been read so far, and unsorted rows: one for each occurrence of a
+        How many sentences have been read, and their unsorted rows: one for each occurrence of a
         pair. The rows are views of a buffer that is reused for the next rows, so copy rows that
         you want to keep.
     """
-    longest = text.source_phrases.longest
-    source, target = (int(side.lengths.max(initial=0)) for side in (text.source, text.target))
+    longest = phrases[0].longest
+    source, target = (int(side.lengths.max(initial=0)) for side in corpus)
     room = max(rows, target * longest * min(longest, source) ** 2)
     buffer = PairCounts(
         np.empty(room, np.uint64),
@@ -265,15 +254,16 @@ def extract_phrase_pairs(
     here = SentenceLinks(linked, np.zeros(source, np.int64), np.zeros(source, np.int64))
     sentence, end = sentences
     while sentence < end:
+        first = sentence
         sentence, used = _extract(
-            (text.source.starts, text.target.starts),
-            (text.links.sources, text.links.targets, text.links.offsets),
-            (remapped(text.source_phrases.at), remapped(text.target_phrases.at)),
+            (corpus[0].starts, corpus[1].starts),
+            (links.sources, links.targets, links.offsets),
+            (remapped(phrases[0].at), remapped(phrases[1].at)),
             (sentence, end),
             here,
             buffer,
         )
-        yield sentence - sentences[0], buffer.first(used)
+        yield sentence - first, buffer.first(used)
 
 
 @compiled
@@ -393,36 +383,45 @@ def _write_links(
         out.orientations[row, _BEHIND * side + kind] = 1
 
 
-def extract_runs(text: AlignedText, folder: Path, *, threads: int, memory: int) -> list[SortedRun]:
+def extract_runs(
+    corpus: tuple[NumberedText, NumberedText],
+    links: Links,
+    phrases: tuple[PhraseNumbers, PhraseNumbers],
+    folder: Path,
+    *,
+    threads: int,
+    memory: int,
+) -> list[SortedRun]:
     """Extract all phrase pairs into sorted runs.
 
     Args:
-        text: The aligned corpus.
+        corpus: The source and the target sentences.
+        links: Their word alignment.
+        phrases: The numbers of the source phrases and of the target phrases.
         folder: An empty folder for the runs.
         threads: The number of threads.
         memory: The number of bytes for sorting, in addition to the memory of the corpus.
     """
-    longest = text.source_phrases.longest
+    longest = phrases[0].longest
     rows = rows_within(memory // threads, longest)
-    bounds = np.linspace(0, len(text.links), threads + 1).astype(int).tolist()
+    bounds = np.linspace(0, len(links), threads + 1).astype(int).tolist()
     stop = threading.Event()
     lock = threading.Lock()
 
     def extract(part: int) -> list[SortedRun]:
         runs: list[SortedRun] = []
-        reported = 0
-        for done, counts in extract_phrase_pairs(text, (bounds[part], bounds[part + 1]), rows):
+        sentences = bounds[part], bounds[part + 1]
+        for done, counts in extract_phrase_pairs(corpus, links, phrases, sentences, rows):
             if stop.is_set():
                 break
             path = folder / f"run-{part}-{len(runs)}"
             runs.append(write_run(path, longest, sorted_and_added(counts)))
             with lock:
-                progress.advance(done - reported)
-            reported = done
+                progress.advance(done)
         return runs
 
     with (
-        Progress("extracting phrase pairs", len(text.links), "sentence pairs") as progress,
+        Progress("extracting phrase pairs", len(links), "sentence pairs") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         try:

@@ -91,29 +91,27 @@ def count_linked_words(
     source: NumberedText, target: NumberedText, alignments: Sequence[Links]
 ) -> LexicalCounts:
     """Count linked words, and words without a link, in all alignments of a text."""
-    source_null, target_null = source.id_of(NULL), target.id_of(NULL)
+    # called once, so a linear search for NULL is enough
+    words = [text.words if NULL in text.words else [*text.words, NULL] for text in (source, target)]
+    nulls = words[0].index(NULL), words[1].index(NULL)
     keys = np.zeros(0, np.uint64)
     counts = np.zeros(0, np.int64)
     begins = range(0, len(source), _SENTENCES_AT_ONCE)
     for links, begin in itertools.product(alignments, begins):
         end = min(begin + _SENTENCES_AT_ONCE, len(links))
-        block = _pairs_of_words(source, target, links, (begin, end), (source_null, target_null))
+        block = _pairs_of_words(source, target, links, (begin, end), nulls)
         new_keys, new_counts = np.unique(block, return_counts=True)
         keys, inverse = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
         counts = np.bincount(inverse, np.concatenate([counts, new_counts]), len(keys)).astype(
             np.int64
         )
     return LexicalCounts(
-        _with_null(source.words),
-        _with_null(target.words),
+        words[0],
+        words[1],
         (keys >> np.uint64(32)).astype(np.int32),
         (keys & np.uint64(0xFFFFFFFF)).astype(np.int32),
         counts,
     )
-
-
-def _with_null(words: list[bytes]) -> list[bytes]:
-    return words if NULL in words else [*words, NULL]
 
 
 def _pairs_of_words(

@@ -66,11 +66,6 @@ class NumberedText:
         """Return the ids of the words of a sentence."""
         return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
 
-    def id_of(self, word: bytes) -> int:
-        """Return a word's id, or the first unused id if the word does not occur."""
-        # called rarely, so a linear search is enough
-        return self.words.index(word) if word in self.words else len(self.words)
-
 
 def read_numbered_text(path: str | Path) -> NumberedText:
     """Read prepared text: one sentence per line, words separated by single spaces.
@@ -133,25 +128,21 @@ class PhraseNumbers:
         """The maximum number of words of a numbered phrase."""
         return int(self.at.shape[1])
 
-    def save(self, folder: Path) -> None:
-        """Create a folder and write the arrays into it."""
+    def mapped(self, folder: Path) -> PhraseNumbers:
+        """Write the arrays into a new folder, and map them: only pages in use take memory."""
         own_folder(folder)
-        for name in ("at", "position", "length"):
-            with own_file(folder / f"{name}.npy", os.O_TRUNC) as stream:
-                np.save(stream, getattr(self, name))
+        paths = [folder / f"{name}.npy" for name in ("at", "position", "length")]
+        arrays: list[NDArray[np.generic]] = [self.at, self.position, self.length]
+        for path, array in zip(paths, arrays, strict=True):
+            with own_file(path, os.O_TRUNC) as stream:
+                np.save(stream, array)
+        return PhraseNumbers(*(np.load(path, "r", allow_pickle=False) for path in paths))
 
     def chosen(self, text: Phrases, numbers: NDArray[np.int64]) -> Phrases:
         """Return the phrases with these numbers, as spans of the numbered text."""
         return text._replace(
             positions=remapped(self.position)[numbers], lengths=remapped(self.length)[numbers]
         )
-
-    @classmethod
-    def load(cls, folder: Path) -> PhraseNumbers:
-        """Map the arrays that ``save`` wrote; only pages in use take memory."""
-        names = ("at", "position", "length")
-        paths = (folder / f"{name}.npy" for name in names)
-        return cls(*(np.load(path, mmap_mode="r", allow_pickle=False) for path in paths))
 
 
 Array = TypeVar("Array", bound=NDArray[np.generic])

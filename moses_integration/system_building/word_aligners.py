@@ -97,8 +97,7 @@ def align_words(
         PhrasescoreError: A process of the aligner failed.
     """
     if aligner == "monotone":  # one direction is enough, because both would give the same links
-        found, offsets = align_monotonically(source, target)
-        return Links(found[0], found[1], offsets), {"made_by": "phrasescore"}
+        return align_monotonically(source, target), {"made_by": "phrasescore"}
     model = _new_model(aligner)
     limit = model.max_sentence_length
     too_long = int((np.maximum(source.lengths, target.lengths) > limit).sum())
@@ -229,14 +228,8 @@ def _sentences(text: NumberedText) -> Iterator[list[str]]:
         yield list(map(str, text.sentence(sentence)))
 
 
-def align_monotonically(
-    source: NumberedText, target: NumberedText
-) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def align_monotonically(source: NumberedText, target: NumberedText) -> Links:
     """Align all pairs of sequences.
-
-    Returns:
-        The source and target positions of all links, shape (2, links), and offsets, shape
-        (pairs + 1,): pair i has the links from offsets[i] up to, but not including, offsets[i + 1].
 
     Raises:
         CorpusError: There are too many distinct symbols for a table of all symbol pairs.
@@ -265,7 +258,7 @@ def align_monotonically(
     links = np.empty((2, int(np.minimum(source.lengths, target.lengths).sum())), np.int32)
     offsets = np.zeros(len(source) + 1, np.int64)
     _find_best(texts, most_probable, (rooms[0], np.empty(longest, np.uint8)), links, offsets)
-    return links[:, : offsets[-1]].copy(), offsets
+    return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
 
 
 @compiled

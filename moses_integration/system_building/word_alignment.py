@@ -92,49 +92,34 @@ def _bad_link(line: bytes) -> CorpusError:
     )
 
 
-def select_links(links: Links, lines: NDArray[np.int64], total: int, path: str | Path) -> Links:
-    """Take the alignment of some sentence pairs.
+def read_kept_links(
+    path: str | Path,
+    kept: NDArray[np.bool_],
+    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> Links:
+    """Read the alignment of some sentence pairs of a text, and check that it links their words.
 
     Args:
-        links: One alignment for every line of the text.
-        lines: The 1-based line numbers to take, ascending.
-        total: How many lines the text has.
-        path: The file of the links, for errors.
+        path: An alignment file with a line for every pair of the text.
+        kept: (pairs,) whether to take each pair.
+        lengths: (kept pairs,) the number of words of each source and of each target sentence.
 
     Raises:
-        CorpusError: There are more or fewer alignments than lines of the text.
+        CorpusError: A line is not an alignment, there are more or fewer lines than pairs, or a link
+            has a position outside its sentence.
     """
-    if len(links) != total:
+    given = read_links(path)
+    if len(given) != len(kept):
         raise CorpusError(
-            f"{len(links):,} lines of word alignment for {total:,} sentence pairs",
+            f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs",
             path=path,
             remedy="give one line for each sentence pair of SOURCE and TARGET",
         )
-    counts = np.diff(links.offsets)
-    taken = np.zeros(total, np.bool_)
-    taken[lines - 1] = True
-    chosen = np.repeat(taken, counts)
-    return Links(links.sources[chosen], links.targets[chosen], offsets_of(counts[taken]))
-
-
-def check_links(
-    links: Links,
-    lines: NDArray[np.int64],
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
-    path: str | Path,
-) -> None:
-    """Check that every link joins two existing words.
-
-    Args:
-        links: The alignment.
-        lines: (sentences,) the 1-based line number of each sentence pair, for errors.
-        lengths: (sentences,) the number of words of each source and of each target sentence.
-        path: The file of the links, for errors.
-
-    Raises:
-        CorpusError: A link has a position outside its sentence.
-    """
-    sentences = np.repeat(np.arange(len(links)), np.diff(links.offsets))
+    counts = np.diff(given.offsets)
+    chosen = np.repeat(kept, counts)
+    counts = counts[kept]
+    links = Links(given.sources[chosen], given.targets[chosen], offsets_of(counts))
+    sentences = np.repeat(np.arange(len(links)), counts)
     outside = (links.sources >= lengths[0][sentences]) | (links.targets >= lengths[1][sentences])
     if outside.any():
         link = int(outside.argmax())
@@ -144,9 +129,10 @@ def check_links(
             f"pair, which has {lengths[0][sentence]} source and {lengths[1][sentence]} target "
             "words (positions count from 0)",
             path=path,
-            line=int(lines[sentence]),
+            line=int(np.flatnonzero(kept)[sentence]) + 1,
             remedy="name the alignment of this text",
         )
+    return links
 
 
 def link_lines(links: Links, at_once: int) -> Iterator[bytes]:

@@ -22,15 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.tables.pair_significance import SignificanceLevel
-from moses_integration.tables.score_survey import refuse_infinite
-from phrasescore.errors import (
-    IniError,
-    InputError,
-    PhraseTableError,
-    SettingsError,
-    counted,
-    visible,
-)
+from phrasescore.errors import InputError, PhraseTableError, SettingsError, counted, visible
 from phrasescore.runs.stream import BlockStream, StreamReport
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
@@ -40,8 +32,8 @@ from phrasescore.table.block import (
     read_source_runs,
 )
 from phrasescore.table.byte_scanning import Bytes
-from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR, words_of
-from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET_END
+from phrasescore.table.phrase_table import SEPARATOR, words_of
+from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 Positions: TypeAlias = NDArray[np.int64]
@@ -89,81 +81,20 @@ class DropList:
 
 
 @dataclass(frozen=True)
-class ColumnRanking:
-    """Ranks pairs by one score.
-
-    Args:
-        number: The 1-based index of the score.
-    """
-
-    number: int
-
-    def values(self, block: TableBlock) -> NDArray[np.float64]:
-        """Return (lines,) float64: the score as it is in the table.
-
-        Raises:
-            SettingsError: The table has no such score.
-        """
-        return block.score_column(self.number)
-
-
-@dataclass(frozen=True)
-class WeightedRanking:
-    """Ranks pairs by the weighted sum of all scores, computed as in Moses for this one feature.
-
-    Args:
-        weights: One weight for each score.
-        feature: The feature that has these weights.
-        ini: The file of the feature, for errors.
-    """
-
-    weights: tuple[float, ...]
-    feature: str
-    ini: str
-
-    def values(self, block: TableBlock) -> NDArray[np.float64]:
-        """Return (lines,) float64: the sum of weight * max(ln(score as float32), -100).
-
-        Raises:
-            IniError: The table has more or fewer scores.
-            PhraseTableError: A score is infinite as float32.
-        """
-        if len(self.weights) != block.format.scores:
-            raise IniError(
-                f"{counted(len(self.weights), 'weight')} for {self.feature}, but {block.path} has "
-                f"{counted(block.format.scores, 'score')}",
-                path=self.ini,
-                remedy="name the ini of this table, or with --feature another phrase table in it",
-            )
-        refuse_infinite(block)
-        # Moses keeps both the probability and its logarithm in single precision
-        with np.errstate(divide="ignore"):
-            probabilities = block.score_values.astype(np.float32).astype(np.float64)
-            ln = np.maximum(np.log(probabilities).astype(np.float32), np.float32(FLOOR_LN))
-        sums = np.zeros(len(block))
-        for weight, column in zip(self.weights, ln.T, strict=True):  # add in Moses's order
-            sums += weight * column.astype(np.float64)
-        return sums
-
-
-Ranking: TypeAlias = ColumnRanking | WeightedRanking
-
-
-@dataclass(frozen=True)
 class PruningConditions:
     """The conditions for keeping a pair; ``None`` for a condition that does not apply.
 
     Args:
         drop: Pairs to drop.
         significance: The minimum significance of a pair.
-        ranking: The value that ``threshold`` and ``top`` compare.
-        threshold: The minimum of this value.
-        top: How many targets to keep for each source, the best by ``ranking``.
+        column: The 1-based index of the score that ``threshold`` and ``top`` compare.
+        threshold: The minimum of this score.
+        top: How many targets to keep for each source, the best by this score.
     """
 
     drop: DropList | None = None
     significance: SignificanceLevel | None = None
-    ranking: Ranking | None = None
+    column: int | None = None
     threshold: float | None = None
     top: int | None = None
 
@@ -171,20 +102,20 @@ class PruningConditions:
         """Raise a SettingsError unless there is a condition and each condition is complete."""
         compares = self.threshold is not None or self.top is not None
         others = self.drop is not None or self.significance is not None
-        if compares != (self.ranking is not None) or not (compares or others):
+        if compares != (self.column is not None) or not (compares or others):
             raise SettingsError(
                 "no condition was given, or a condition is incomplete",
-                remedy="give --top or --threshold together with --column or --weights; or give "
-                "--significance or --drop",
+                remedy="give --top or --threshold together with --column; or give --significance "
+                "or --drop",
             )
 
     def to_json(self) -> dict[str, object]:
         """Return everything that decides which pairs are kept, as JSON values."""
-        level, ranking = self.significance, self.ranking
+        level = self.significance
         return {
             "drop_list_sha256": None if self.drop is None else self.drop.digest,
             "significance": None if level is None else dataclasses.asdict(level),
-            "ranking": None if ranking is None else dataclasses.asdict(ranking),
+            "ranking": None if self.column is None else {"number": self.column},
             "threshold": self.threshold,
             "top": self.top,
         }
@@ -345,8 +276,8 @@ def judge(
         significant, cramped = conditions.significance.find(block)
     left.append(left[-1] & significant)
     values = np.zeros(len(block))
-    if conditions.ranking is not None:
-        values = conditions.ranking.values(block)
+    if conditions.column is not None:
+        values = block.score_column(conditions.column)
     enough = left[0] if conditions.threshold is None else values >= conditions.threshold
     left.append(left[-1] & enough)
     kept = left[-1]
@@ -486,5 +417,7 @@ def _pair_spans(block: TableBlock) -> tuple[Bytes, Positions, Positions]:
 
     Words and columns must have single spaces between them, as in the tables of all tools of Moses.
     """
-    ends = np.maximum(block.spans[:, TARGET_END], block.spans[:, SOURCE_END] + len(SEPARATOR))
+    target, target_end = block.spans[:, TARGET], block.spans[:, TARGET_END]
+    # an empty target may lie after the blanks of its column
+    ends = np.where(target < target_end, target_end, block.spans[:, SOURCE_END] + len(SEPARATOR))
     return block.data, block.spans[:, SOURCE].copy(), ends

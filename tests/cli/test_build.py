@@ -29,7 +29,7 @@ def test_build_and_build_again(
 ) -> None:
     """A repeated command finds everything done; other options are refused, or need --update."""
     source, target, links = corpus
-    command = ("build", source, target, "system/", "--alignment", links, "--memory", "16M")
+    command = ("build", source, target, "system/", "--alignment", links)
     first = phrasescore(*command)
     assert first.returncode == 0, first.stderr
     assert first.stdout == b""
@@ -109,8 +109,6 @@ FAILURES = [
     ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
     ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
     ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
-    ("too little memory", {}, ("--memory", "1K"), 2, "at least 16M"),
-    ("no memory size", {}, ("--memory", "much"), 2, "not a size such as 512M"),
 ]
 
 

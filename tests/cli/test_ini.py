@@ -56,7 +56,6 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
         "ini remove-feature moses.ini Distortion0 -o",
         "ini absolute-paths moses.ini -o",
         "doctor moses.ini --json-file",
-        "prune new --weights moses.ini --top 1 -o",
         "tune moses.ini --source new --reference new -o tuned --json-file",
         "decode moses.ini -o",
     ],
@@ -74,15 +73,15 @@ def test_no_output_replaces_a_table_of_the_ini(
 
 
 def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
-    """Options set the start weight, absolute paths and standard output; the ini can be replaced."""
-    arguments = ("ini", "add-column", "moses.ini", "--table", "new", "--start-weight", "-0.01")
+    """Options set absolute paths and standard output; the ini can be replaced."""
+    arguments = ("ini", "add-column", "moses.ini", "--table", "new")
     done = phrasescore(*arguments, "--absolute-paths", "-o", "-")
     expected = INI.replace(
         b"num-features=1 path=old", b"num-features=2 path=%b/new" % bytes(folder)
     )
-    assert done.stdout == expected.replace(b"0.3", b"0.3 -0.01")
+    assert done.stdout == expected.replace(b"0.3", b"0.3 0.2")
     assert phrasescore(*arguments, "-o", "moses.ini").returncode == 0
-    assert b"0.3 -0.01\n" in (folder / "moses.ini").read_bytes()
+    assert b"0.3 0.2\n" in (folder / "moses.ini").read_bytes()
 
 
 @pytest.mark.parametrize(
@@ -117,12 +116,11 @@ def test_the_golden_ini_gains_its_fifth_score(
     shutil.copytree(bundled_golden / "system", tmp_path / "system")
     done = phrasescore(
         "ini", "add-column", "system/moses.ini", "--table", "system/phrase-table.5col.gz",
-        "--start-weight", "0.0001", "-o", "out.ini",
+        "-o", "out.ini",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out.ini").read_bytes() == (
-        bundled_golden / "system" / "moses.5col.ini"
-    ).read_bytes()
+    expected = (bundled_golden / "system" / "moses.5col.ini").read_bytes()
+    assert (tmp_path / "out.ini").read_bytes() == expected.replace(b" 0.0001\n", b" 0\n")
 
 
 def test_a_column_beside_tuned_weights_changes_no_translation(

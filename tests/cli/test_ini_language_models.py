@@ -65,14 +65,14 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     ]
     more = phrasescore(
         "ini", "add-language-model", "moses.nlm.ini", "--model", "devlin", "--unnormalised",
-        "--start-weight", "-0.5", "--absolute-paths", "-o", "-",
+        "--absolute-paths", "-o", "-",
     )  # fmt: skip
     assert (
         b"FeedForwardLM name=NeuralLM1 path=%b/devlin normalised=false\n" % bytes(tmp_path)
         in more.stdout
     )
     assert b"name=NeuralLM0 path=%b/lm7\n" % bytes(tmp_path) in more.stdout
-    assert b"\nNeuralLM1= -0.5\n" in more.stdout
+    assert b"\nNeuralLM1= 0\n" in more.stdout
     gone = phrasescore("ini", "remove-feature", "moses.nlm.ini", "NeuralLM0", "-o", "plain.ini")
     assert gone.stderr == b"removed the feature NeuralLM0 (FeedForwardLM) and its weights\n"
     assert (tmp_path / "plain.ini").read_bytes() == system.read_bytes()
@@ -161,19 +161,19 @@ def test_filtering_keeps_the_model(
 
 def test_an_ngram_model(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
     """An ARPA file becomes a KENLM feature, which the decoder and real Moses can read."""
-    done = phrasescore(*ADD, "--model", "system/lm.arpa", "--start-weight", "0.1", "-o", "two.ini")
+    done = phrasescore(*ADD, "--model", "system/lm.arpa", "-o", "two.ini")
     assert done.returncode == 0, done.stderr.decode()
     line = MosesIni.read(tmp_path / "two.ini").features[-1]
     assert (line.kind, line.name) == ("KENLM", "LM1")
     assert line.options["path"] == "system/lm.arpa"
     said = done.stderr.decode()
     assert "system/lm.arpa: n-grams of up to 3 words, of " in said
-    assert "LM1: factor=0 path=system/lm.arpa order=3, with the weight 0.1" in said
+    assert "LM1: factor=0 path=system/lm.arpa order=3, with the weight 0" in said
     done = phrasescore("decode", "two.ini", "--nbest", "-", stdin=b"good day\n")
     assert done.returncode == 0, done.stderr.decode()
     fields = done.stdout.split(b"\n")[0].split(b" ||| ")[2].split()
     assert fields[fields.index(b"LM1=") + 1] == fields[fields.index(b"LM0=") + 1]
-    done = phrasescore(*ADD, "--model", "system/lm.arpa", "--unknown", "share", "-o", "two.ini")
+    done = phrasescore(*ADD, "--model", "system/lm.arpa", "--normalised", "-o", "two.ini")
     assert done.returncode == 2
     assert b"are for models of kind feed-forward-lm" in done.stderr
     (tmp_path / "bad").write_text("no model\n")

@@ -67,7 +67,7 @@ def test_the_step_of_ems(tmp_path: Path) -> None:
     marker = plant(tmp_path)
     (tmp_path / "table.gz").write_text("a ||| b ||| 0.5 2.718 ||| 0-0 ||| 1 1 1\n")
     step = python_command(
-        "from moses_integration.ems.__main__ import main; main()",
+        "from moses_integration.ems import main; main()",
         ["--model", "model", "--train", "--hidden -1", "table", "scored"],
     )
     done = run(step, cwd=tmp_path, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": ":"})

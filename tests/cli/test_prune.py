@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from moses_integration.commands.prune import prune
+from moses_integration.commands.tables import prune
 from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
 from tests.support.plain_pruning import (
@@ -17,7 +17,6 @@ from tests.support.plain_pruning import (
     plain_pruning,
     plain_reordering,
     scores_of,
-    weighted_sum,
 )
 
 TABLE = b"""\
@@ -33,12 +32,6 @@ la maison ||| the house ||| 0.6 0.2 0.2
 la ||| the ||| 0.2 0.6 0.2
 un ||| eins ||| 0.2 0.6 0.2
 """
-INI = b"""\
-[feature]
-PhraseDictionaryMemory name=T num-features=2 input-factor=0 output-factor=0 path=table
-[weight]
-T= -0.5 2
-"""
 
 
 @pytest.fixture
@@ -46,7 +39,6 @@ def folder(tmp_path: Path) -> Path:
     """Return a folder with the inputs of the commands."""
     (tmp_path / "table").write_bytes(TABLE)
     (tmp_path / "reordering").write_bytes(REORDERING)
-    (tmp_path / "moses.ini").write_bytes(INI)
     (tmp_path / "drop.tsv").write_bytes(b"la\tthe\tbecause\nle\tthe\n")
     return tmp_path
 
@@ -87,15 +79,11 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
     assert result["provenance"]["settings"]["significance"]["sentences"] == 10
 
 
-def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
-    """Pruning by the ini's weights works through pipes, and leaves no work files."""
-    done = phrasescore(
-        *("prune", "-", "-o", "-", "--top", "1", "--weights", "moses.ini"), stdin=TABLE
-    )
+def test_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
+    """Pruning works through pipes, and leaves no work files."""
+    done = phrasescore(*("prune", "-", "-o", "-", "--top", "1", "--column", "2"), stdin=TABLE)
     assert done.returncode == 0, done.stderr.decode()
-    expected = plain_pruning(
-        lines_of(TABLE), value=lambda line: weighted_sum(line, (-0.5, 2.0)), top=1
-    )
+    expected = plain_pruning(lines_of(TABLE), value=lambda line: scores_of(line)[1], top=1)
     assert lines_of(done.stdout) == expected
     assert b" 2 beyond the best\n" in done.stderr
     assert not list(folder.glob(".*"))
@@ -107,8 +95,6 @@ def test_weights_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         ("", 2, "no condition was given"),
         ("--top 1 --column 3", 2, "there is no score 3 to compare"),
         ("--column 1", 2, "no condition was given"),
-        ("--top 1 --column 1 --weights moses.ini", 2, "exclude each other"),
-        ("--top 1 --column 1 --feature T", 2, "--feature needs --weights"),
         ("--significance a+e", 2, "--significance needs --sentences"),
         ("--drop drop.tsv --reordering reordering", 2, "go together"),
         (

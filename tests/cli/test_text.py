@@ -79,15 +79,18 @@ def test_failures(
     assert b"Traceback" not in done.stderr
 
 
-def test_characters(phrasescore: Phrasescore) -> None:
+def test_characters(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Spaces, markup and combining marks are separate tokens, and the text can be restored."""
     text = " a|b  \u2581\tu\u0364 [\u00a0]\r\n\n".encode()
-    done = phrasescore("preprocess", "--characters", stdin=text)
+    settings = TextSettings(tokenize=False, characters=True)
+    write_settings(tmp_path, SystemText(settings, settings))
+    done = phrasescore("preprocess", "--system", ".", stdin=text)
     assert done.returncode == 0, done.stderr
     tokens = "_ a &#124; b _ _ __ _t u \u0364 _ &#91; \u00a0 &#93; _r\n\n"
     assert done.stdout.decode() == tokens.replace("_", "\u2581")
-    done = phrasescore("postprocess", "--characters", stdin=done.stdout)
+    done = phrasescore("postprocess", "--system", ".", stdin=done.stdout)
     assert done.stdout == text
-    done = phrasescore("preprocess", "--characters", "--tokenize", "--language", "en", stdin=text)
+    more = "--tokenize", "--language", "en"
+    done = phrasescore("preprocess", "--system", ".", *more, stdin=text)
     assert done.returncode == 2
     assert b"tokens can be words or characters" in done.stderr

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.doctor.examination import examine
-from moses_integration.tables.filtering import PhraseFilter, filter_table
+from moses_integration.tables.copying import PhraseFilter, filter_table
 from tests.conftest import PROJECT
 from tests.support.random_models import save_random_model
 

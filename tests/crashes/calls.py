@@ -68,12 +68,11 @@ CALLS: tuple[Call, ...] = (
     ),
     _call("filter in/moses.ini --input in/long.src -o out/part"),
     _call(
-        "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 "
-        "--threads 1 --memory 16M",
+        "build in/train.fr in/train.en out/system --tokenize fr en --lm-order 3 --threads 1",
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(
-        "build in/train.fr in/train.en out/system --tokenize fr en --threads 1 --memory 16M",
+        "build in/train.fr in/train.en out/system --tokenize fr en --threads 1",
         stays=("system/phrase-table.gz", "system/aligned.grow-diag-final-and"),
     ),
     _call(

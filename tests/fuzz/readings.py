@@ -15,7 +15,7 @@ from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.entries import collect_entries
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TableLoader
-from moses_integration.doctor.tables import TableSurvey
+from moses_integration.doctor.tables import TableSurvey, survey_scores
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa, kneser_ney
 from moses_integration.language_model.automaton import score
@@ -23,9 +23,8 @@ from moses_integration.language_model.back_off import read_language_model
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
 from moses_integration.system_building import phrase_numbers
-from moses_integration.system_building.word_alignment import check_links, read_links
+from moses_integration.system_building.word_alignment import read_kept_links, read_links
 from moses_integration.tables.pair_significance import pair_counts
-from moses_integration.tables.score_survey import survey_scores
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.table.phrase_table import TableFormat
@@ -249,10 +248,8 @@ def _texts(columns: int, *, beside: bool = False, **options: Any) -> Callable[[P
 
 
 def _links(path: Path, large: bool) -> Result:
-    links = read_links(path)
-    lines = np.arange(1, len(links) + 1)
-    lengths = np.full(len(links), 12)
-    check_links(links, lines, (lengths, lengths), path)
+    lengths = np.full(len(read_links(path)), 12)
+    links = read_kept_links(path, lengths > 0, (lengths, lengths))
     return (links.sources.tolist(), links.targets.tolist(), links.offsets.tolist())
 
 

@@ -20,7 +20,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.tables.pair_significance import SignificanceLevel
-from moses_integration.tables.pruning import ColumnRanking, PruningConditions, judge
+from moses_integration.tables.pruning import PruningConditions, judge
 from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.training.encoding import encode
 from phrasescore.training.settings import TrainingSettings
@@ -98,7 +98,7 @@ def _decoded_with_ini(path: Path, large: bool) -> Result:
 
 def _pruned(path: Path, large: bool) -> Result:
     conditions = PruningConditions(
-        top=2, ranking=ColumnRanking(1), significance=SignificanceLevel.parse("a+e", 100)
+        top=2, column=1, significance=SignificanceLevel.parse("a+e", 100)
     )
     blocks = read_source_runs(path, 65_536 if large else 2)
     return tuple(row for block in blocks for row in judge(block, conditions)[0].tolist())

@@ -56,7 +56,6 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("* | in/moses.ini | a table called *", "either", "a name is not used as a path"),
     ("* | in/moses.ini | ttable-limit *", "either", "the section is not used"),
     ("* | in/moses.ini | weight-file *", "either", "the section is not used"),
-    ("prune | in/moses.ini | *", "either", "only the weights of the table are used"),
     ("doctor | *", "either", "faults are the doctor's results"),
     ("experiment (plan) | * | a section of *", "either", "Moses decides which sections are valid"),
     ("experiment (plan) | out/all | *", "either", "a plan writes nothing"),

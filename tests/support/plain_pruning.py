@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from fractions import Fraction
 from math import comb
 
-import numpy as np
-
 Line = bytes
 Pair = tuple[bytes, bytes]
 
@@ -26,12 +24,6 @@ def scores_of(line: Line) -> list[float]:
 def counts_of(line: Line) -> tuple[int, int, int]:
     target, source, pair = map(int, line.split(b"|||")[4].split())
     return target, source, pair
-
-
-def weighted_sum(line: Line, weights: Sequence[float]) -> float:
-    with np.errstate(divide="ignore"):
-        logs = [max(np.float32(np.log(np.float64(np.float32(p)))), -100.0) for p in scores_of(line)]
-    return math.fsum(w * float(ln) for w, ln in zip(weights, logs, strict=True))
 
 
 def minus_ln_p(line: Line, sentences: int) -> float:

@@ -35,7 +35,7 @@ from moses_integration.ini.edits import MARKS_OFF, next_name
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import named_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.tables.filtering import filtered_name
+from moses_integration.tables.copying import filtered_name
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import read_kind
 from phrasescore.model.kinds import Kind

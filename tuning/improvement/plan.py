@@ -27,7 +27,7 @@ from moses_integration.ini.edits import find_table_feature
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.system_building.build_settings import SystemFolder
-from moses_integration.tables.filtering import INI_NAME
+from moses_integration.tables.copying import INI_NAME
 from phrasescore.errors import InputError
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.processes import usable_cores

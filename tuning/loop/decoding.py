@@ -34,7 +34,7 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from moses_integration.tables.filtering import (
+from moses_integration.tables.copying import (
     INI_NAME,
     FilteredTable,
     filter_system,

@@ -35,7 +35,7 @@ from moses_integration.ini.edits import with_sections
 from moses_integration.ini.model_files import absolute_if_possible, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import RESCORING
-from moses_integration.tables.filtering import INI_NAME
+from moses_integration.tables.copying import INI_NAME
 from moses_integration.text.preparation import carry_settings
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, counted

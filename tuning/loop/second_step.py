@@ -18,7 +18,7 @@ from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import Rescoring, check_names, names_by_kind, place_model
-from moses_integration.tables.filtering import INI_NAME
+from moses_integration.tables.copying import INI_NAME
 from phrasescore.closed_settings import from_mapping
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
 from moses_integration.system_building.build_settings import BuildRecord
-from moses_integration.tables.filtering import FilterRecord
+from moses_integration.tables.copying import FilterRecord
 from phrasescore.analysis.scatter import ScatterRecord
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import (

@@ -247,8 +247,6 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "language model of another text in binary form": (
         edit(LM, lambda data: kenlm_binary("probing")),
         E, "the language model LM0 does not", "dev.fr"),
-    "order of the language model": (in_ini(b"order=3", b"order=5"),
-        W, "order=5, but the model has order 3", INI + ":14"),
     "reordering of another table": (
         edit(REORDERING, lambda data: data[: data.index(b"\n", len(data) // 4) + 1]),
         E, "phrase pairs of system/phrase-table.gz", R),

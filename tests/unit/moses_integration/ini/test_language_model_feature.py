@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.ini.edits import (
-    IniChange,
     next_name,
     with_language_model,
     without_feature,
@@ -35,9 +34,11 @@ Distortion
 """
 
 
-def added(ini: MosesIni, path: str, name: str | None = None, **options: str) -> IniChange:
+def added(
+    ini: MosesIni, path: str, name: str | None = None, **options: str
+) -> tuple[MosesIni, str]:
     """Add a neural model."""
-    return with_language_model(ini, "FeedForwardLM", name, 0.2, {"path": path, **options})
+    return with_language_model(ini, "FeedForwardLM", name, {"path": path, **options})
 
 
 def parsed(data: bytes = INI) -> MosesIni:
@@ -47,27 +48,27 @@ def parsed(data: bytes = INI) -> MosesIni:
 
 def test_its_lines_stand_last_in_their_sections() -> None:
     """One line is added to [feature] and one to [weight]; all other bytes are unchanged."""
-    change = added(parsed(), "/models/lm7")
+    ini, summary = added(parsed(), "/models/lm7")
     expected = INI.replace(
         b"Distortion\n", b"Distortion\nFeedForwardLM name=NeuralLM0 path=/models/lm7\n"
     ).replace(b"# tuned\n", b"# tuned\nNeuralLM0= 0.2\n")
-    assert change.ini.to_bytes() == expected
-    assert change.summary == "NeuralLM0: path=/models/lm7, with the weight 0.2"
+    assert ini.to_bytes() == expected
+    assert summary == "NeuralLM0: path=/models/lm7, with the weight 0.2"
 
 
 def test_several_models_and_names() -> None:
     """The next name that no feature or weight uses is chosen; another name may be given."""
     ini = parsed(INI.replace(b"TM= 0.3", b"TM= 0.3\nNeuralLM1= 1"))
-    first = added(ini, "a")
-    second = added(first.ini, "b", normalised="false")
-    third = added(second.ini, "c", "CSLM")
-    assert [change.ini.features[-1].name for change in (first, second, third)] == [
+    first, _ = added(ini, "a")
+    second, _ = added(first, "b", normalised="false")
+    third, _ = added(second, "c", "CSLM")
+    assert [ini.features[-1].name for ini in (first, second, third)] == [
         "NeuralLM0",
         "NeuralLM2",
         "CSLM",
     ]
-    assert third.ini.feature("NeuralLM2").options["normalised"] == "false"
-    assert third.ini.weights["NeuralLM0"] == (0.2,)
+    assert third.feature("NeuralLM2").options["normalised"] == "false"
+    assert third.weights["NeuralLM0"] == (0.2,)
 
 
 @given(
@@ -85,7 +86,7 @@ def test_what_was_added_is_taken_out_again(
     data = (data + end).replace(b"\n", b"\r\n" if crlf else b"\n").replace(b"TM", b"WordPenalty0")
     ini = parsed(data)
     for number in range(count):
-        ini = added(ini, f"model{number}").ini
+        ini = added(ini, f"model{number}")[0]
     for number in range(count):
         ini = without_feature(ini, f"NeuralLM{number}")
     assert ini.to_bytes() == data

@@ -47,7 +47,7 @@ def test_values_keep_their_order_over_reopened_sections() -> None:
     ini = MosesIni.parse(b"[mapping]\n0 T 0\n[x]\n1\n [mapping] ignored\n\t0 T 1 # second\r\n")
     assert ini.values("mapping") == ("0 T 0", "0 T 1")
     assert ini.values("nothing") == ()
-    assert ini.sections == ("mapping", "x")
+    assert list(ini.sections) == ["mapping", "x"]
 
 
 def test_an_equals_sign_in_a_value_belongs_to_it() -> None:

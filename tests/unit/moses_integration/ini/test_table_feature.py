@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ini.edits import IniChange, find_table_feature, with_table
-from moses_integration.ini.feature_weights import table_weights
+from moses_integration.ini.edits import find_table_feature, with_table
 from moses_integration.ini.model_files import named_paths, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
@@ -31,30 +30,30 @@ B= 3
 """
 
 
-def change(data: bytes, scores: int, feature: str | None = None) -> IniChange:
+def change(data: bytes, scores: int, feature: str | None = None) -> tuple[MosesIni, str]:
     """Replace the phrase table by new.gz."""
     ini = MosesIni.parse(data)
-    return with_table(ini, find_table_feature(ini, feature), "new.gz", scores, 0.2)
+    return with_table(ini, find_table_feature(ini, feature), "new.gz", scores)
 
 
 def test_frozen_components_stay_and_new_ones_are_tuned() -> None:
     """tuneable-components is extended with 1."""
     data = INI.replace(b"num-features=2", b"num-features=2 tuneable-components=1,0")
-    assert b"tuneable-components=1,0,1,1 path" in change(data, 4).ini.to_bytes()
+    assert b"tuneable-components=1,0,1,1 path" in change(data, 4)[0].to_bytes()
 
 
 def test_weights_that_were_not_given_are_written_out() -> None:
     """Missing weights, which are 1 in Moses, are written out, so that they do not change."""
     data = INI.replace(b"TranslationModel0= 0.3 0.30\n", b"")
-    assert change(data, 3).ini.to_bytes().endswith(b"TranslationModel0= 1 1 0.2\n")
+    assert change(data, 3)[0].to_bytes().endswith(b"TranslationModel0= 1 1 0.2\n")
 
 
 def test_one_of_several_tables_is_named() -> None:
     """If there are several tables, one is named, and the others are unchanged."""
-    result = change(TWO_TABLES, 2, "B")
-    assert result.ini.to_bytes() == TWO_TABLES.replace(
+    ini, _ = change(TWO_TABLES, 2, "B")
+    assert ini.to_bytes() == TWO_TABLES.replace(
         b"num-features=1 path=b", b"num-features=2 path=new.gz"
-    ).replace(b"B= 3", b"B= 3 0.2")
+    ).replace(b"B= 3", b"B= 3 0")
 
 
 @pytest.mark.parametrize(
@@ -77,13 +76,6 @@ def test_what_is_ambiguous_is_refused(data: bytes, feature: str | None, problem:
     """Ambiguous inis are refused with a remedy."""
     with pytest.raises((IniError, SettingsError), match=problem):
         find_table_feature(MosesIni.parse(data), feature)
-
-
-def test_weights_that_pruning_reads_must_be_there() -> None:
-    """Other than in an ini that is edited, missing weights are no 1."""
-    ini = MosesIni.parse(TWO_TABLES.replace(b"B= 3\n", b""))
-    with pytest.raises(IniError, match=r"moses.ini:3: no weight for B, which has 1 component"):
-        table_weights(ini, find_table_feature(ini, "B"), given=True)
 
 
 def test_a_table_with_fewer_scores_is_refused() -> None:

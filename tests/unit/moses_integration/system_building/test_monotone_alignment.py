@@ -15,9 +15,9 @@ from phrasescore.errors import CorpusError
 
 def aligned(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[list[tuple[int, int]]]:
     """Return the links of each pair of words."""
-    links, offsets = align_monotonically(*texts(tmp_path, pairs))
-    every = [(int(s), int(t)) for s, t in links.T]
-    return [every[begin:end] for begin, end in itertools.pairwise(offsets)]
+    links = align_monotonically(*texts(tmp_path, pairs))
+    every = list(zip(links.sources.tolist(), links.targets.tolist(), strict=True))
+    return [every[begin:end] for begin, end in itertools.pairwise(links.offsets)]
 
 
 def texts(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[NumberedText]:

@@ -12,11 +12,9 @@ from hypothesis import strategies as st
 
 from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import (
-    ColumnRanking,
     DropList,
     PruningConditions,
     PruningReport,
-    WeightedRanking,
     prune_reordering,
     prune_table,
 )
@@ -27,7 +25,6 @@ from tests.support.plain_pruning import (
     plain_pruning,
     plain_reordering,
     scores_of,
-    weighted_sum,
 )
 
 same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -69,7 +66,7 @@ def test_by_column(
     tmp_path: Path, lines: list[bytes], top: int, threshold: float | None, at_once: int
 ) -> None:
     """The best pairs of each source by a score above a threshold are kept; of ties the first."""
-    conditions = PruningConditions(ranking=ColumnRanking(2), threshold=threshold, top=top)
+    conditions = PruningConditions(column=2, threshold=threshold, top=top)
     expected = plain_pruning(
         lines,
         value=lambda line: scores_of(line)[1],
@@ -89,17 +86,6 @@ def test_by_column(
 
 
 @same_file
-@given(tables(), st.integers(1, 3), st.tuples(*[st.sampled_from([0.3, -0.1, 0.0, 2.0])] * 2))
-def test_by_weights(
-    tmp_path: Path, lines: list[bytes], top: int, weights: tuple[float, ...]
-) -> None:
-    """The best pairs by Moses's weighted sum of scores are kept."""
-    ranking = WeightedRanking(weights, "TranslationModel0", "moses.ini")
-    found, _ = pruned(tmp_path, lines, PruningConditions(ranking=ranking, top=top))
-    assert found == plain_pruning(lines, value=lambda line: weighted_sum(line, weights), top=top)
-
-
-@same_file
 @given(tables(), st.sets(st.tuples(st.sampled_from(WORDS), st.sampled_from([*WORDS, b""]))))
 def test_all_conditions(tmp_path: Path, lines: list[bytes], drop: set[tuple[bytes, bytes]]) -> None:
     """Each condition applies to the lines that earlier ones keep, and counts its removals."""
@@ -107,7 +93,7 @@ def test_all_conditions(tmp_path: Path, lines: list[bytes], drop: set[tuple[byte
     conditions = PruningConditions(
         drop=DropList(listed, "drop.tsv"),
         significance=SignificanceLevel(0.6, SENTENCES),
-        ranking=ColumnRanking(1),
+        column=1,
         threshold=0.2,
         top=1,
     )
@@ -183,25 +169,18 @@ def test_bad_reordering_tables(tmp_path: Path, text: bytes, sentence: str) -> No
 def test_a_missing_reordering_table(tmp_path: Path) -> None:
     """A missing reordering table is found before the first pair is judged."""
     (tmp_path / "table").write_bytes(b"a ||| x ||| 0.5\n")
-    nothing_left = PruningConditions(ranking=ColumnRanking(1), threshold=1.0)
+    nothing_left = PruningConditions(column=1, threshold=1.0)
     tables = str(tmp_path / "missing"), str(tmp_path / "cut")
     with pytest.raises(InputError, match="missing: no such file"):
         prune_table(tmp_path / "table", tmp_path / "out", nothing_left, reordering=tables)
 
 
-def test_scores_that_are_infinite_for_moses(tmp_path: Path) -> None:
-    """Scores that are infinite for Moses are refused in weighted sums."""
-    ranking = WeightedRanking((1.0, 1.0), "T", "moses.ini")
-    with pytest.raises(PhraseTableError, match="table:1: score 2 is 1e39, which is infinite"):
-        pruned(tmp_path, [b"a ||| x ||| 0.5 1e39\n"], PruningConditions(ranking=ranking, top=1))
-
-
 def test_the_last_line_without_its_end(tmp_path: Path) -> None:
     """A last line without a line feed is kept as it is, or dropped without a trace."""
     lines = [b"a ||| x ||| 0.5\n", b"a ||| y ||| 0.25\n", b"a ||| z ||| 0.75"]
-    conditions = PruningConditions(ranking=ColumnRanking(1), threshold=0.5)
+    conditions = PruningConditions(column=1, threshold=0.5)
     assert pruned(tmp_path, lines, conditions)[0] == [lines[0], lines[2]]
-    conditions = PruningConditions(ranking=ColumnRanking(1), threshold=0.25, top=1)
+    conditions = PruningConditions(column=1, threshold=0.25, top=1)
     assert pruned(tmp_path, lines, conditions)[0] == lines[2:]
     assert pruned(tmp_path, [*lines[:2], b"a ||| z ||| 0"], conditions)[0] == lines[:1]
 

@@ -7,8 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.text.case import Truecaser, capitalized_sentences, learn_case
-from moses_integration.text.preparation import Preprocessor, TextSettings, read_text
+from moses_integration.text.preparation import (
+    Preprocessor,
+    TextSettings,
+    Truecaser,
+    capitalized_sentences,
+    learn_case,
+    read_text,
+)
 from tests.conftest import PROJECT
 
 CORPUS = [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.tables.filtering import FilteredTable
+from moses_integration.tables.copying import FilteredTable
 from phrasescore.errors import InputError
 from tests.support.toy_system import ToySystem, write_toy_system
 from tuning.loop.decoding import NBestDecoder, read_source

@@ -10,11 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from moses_integration.system_building.word_alignment import (
-    Links,
-    check_links,
     link_lines,
+    read_kept_links,
     read_links,
-    select_links,
 )
 from phrasescore.errors import CorpusError
 
@@ -51,31 +49,29 @@ def test_what_is_no_link(tmp_path: Path, bad: str) -> None:
     assert (caught.value.path, caught.value.line) == (path, 2)
 
 
-def links_of(*sentences: list[tuple[int, int]]) -> Links:
-    flat = np.array([link for links in sentences for link in links], np.int32).reshape(-1, 2)
-    offsets = np.cumsum([0, *(len(links) for links in sentences)])
-    return Links(flat[:, 0], flat[:, 1], offsets)
-
-
-def test_select() -> None:
-    """Selecting lines selects their links."""
-    links = links_of([(0, 0), (1, 1)], [(2, 2)], [], [(3, 4)])
-    chosen = select_links(links, np.array([1, 4]), 4, "links")
+def test_kept_pairs(tmp_path: Path) -> None:
+    """Only the links of the kept pairs are taken."""
+    (tmp_path / "links").write_bytes(b"0-0 1-1\n2-2\n\n3-4\n")
+    kept, lengths = np.array([True, False, False, True]), np.array([5, 5])
+    chosen = read_kept_links(tmp_path / "links", kept, (lengths, lengths))
     assert b"".join(link_lines(chosen, 10)) == b"0-0 1-1\n3-4\n"
 
 
-def test_unequal_lines() -> None:
+def test_unequal_lines(tmp_path: Path) -> None:
     """The numbers of lines of links and of text must be equal."""
+    (tmp_path / "links").write_bytes(b"\n\n")
     with pytest.raises(CorpusError, match="2 lines of word alignment for 3 sentence pairs"):
-        select_links(links_of([], []), np.array([1]), 3, "links")
+        read_kept_links(tmp_path / "links", np.ones(3, bool), (np.ones(3, int), np.ones(3, int)))
 
 
 @pytest.mark.parametrize(("link", "word"), [((2, 0), "source"), ((0, 3), "target")])
-def test_out_of_range(link: tuple[int, int], word: str) -> None:
+def test_out_of_range(tmp_path: Path, link: tuple[int, int], word: str) -> None:
     """A link to a word that does not exist is an error in the line of its sentence."""
-    links = links_of([(1, 2)], [link])
+    path = tmp_path / "aligned"
+    path.write_bytes(b"9-9\n1-2\n9-9\n%d-%d\n" % link)
+    lengths = np.array([2, 2]), np.array([3, 3])
     with pytest.raises(CorpusError, match="points outside its sentence pair") as caught:
-        check_links(links, np.array([5, 9]), (np.array([2, 2]), np.array([3, 3])), "aligned")
+        read_kept_links(path, np.array([False, True, False, True]), lengths)
     assert f"{link[0]}-{link[1]}" in str(caught.value)
-    assert str(caught.value).startswith("aligned:9: ")
+    assert (caught.value.path, caught.value.line) == (path, 4)
     assert f"{2 if word == 'source' else 3} {word}" in str(caught.value)

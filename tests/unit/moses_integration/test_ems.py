@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.ems.__main__ import place_holder
+from moses_integration.ems import place_holder
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
 from tests.conftest import PROJECT
@@ -19,7 +19,7 @@ from tests.support.builders import write_phrase_table
 from tests.support.fresh_process import run_fresh
 from tests.support.table_lines import read_entries
 
-EXAMPLE = PROJECT / "moses_integration" / "ems" / "config.example"
+EXAMPLE = PROJECT / "moses_integration" / "ems_config.example"
 
 
 def table_with(folder: Path, scores: bytes) -> Path:

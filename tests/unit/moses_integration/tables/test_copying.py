@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.tables.filtering import (
+from moses_integration.tables.copying import (
     PhraseFilter,
     filter_system,
     filter_table,

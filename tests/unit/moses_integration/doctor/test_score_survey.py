@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.tables.score_survey import survey_scores
+from moses_integration.doctor.tables import survey_scores
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
 

@@ -1,13 +1,13 @@
-"""``phrasescore prune``: keep the best pairs of a phrase table."""
+"""``phrasescore prune`` and ``filter``: keep a part of the lines of tables."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
-from moses_integration.commands.options import SYSTEM, read_ini
-from phrasescore.commands.declarations import argument, command, option
+from moses_integration.commands.options import INI, sections
+from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import (
     COLUMN,
     ITEMS,
@@ -17,11 +17,8 @@ from phrasescore.commands.options import (
     output_file,
     resumable,
 )
-from phrasescore.commands.paths import INPUT
+from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.identity import provenance
-
-if TYPE_CHECKING:
-    from moses_integration.tables.pruning import Ranking
 
 
 class PruneOptions(Reordering, Result):
@@ -37,25 +34,13 @@ class PruneOptions(Reordering, Result):
     )
     threshold: float | None = option(
         BoundedFloat(-1e300, 1e300),
-        "Keep pairs with at least this value: the score in the table with --column, the weighted "
-        "sum of natural logarithms with --weights.",
+        "Keep pairs whose score is at least this number.",
         metavar="P",
     )
     column: int | None = option(
         COLUMN,
         "The score that --top and --threshold compare, counted from 1; 3 is p(target|source) in a "
         "table of Moses.",
-        excludes=("weights",),
-    )
-    weights: str | None = option(
-        SYSTEM,
-        "--top and --threshold compare the weighted sum of all scores, with the weights of this "
-        "system. Moses's own table-limit (20 by default) also considers the language model and the "
-        "word penalty, so keep more pairs than that limit.",
-        metavar="SYSTEM",
-    )
-    feature: str | None = option(
-        "NAME", "The phrase table of the ini, if it has several.", needs=("weights",)
     )
     significance: str | None = option(
         "LEVEL",
@@ -96,7 +81,7 @@ def prune(options: PruneOptions) -> None:
     conditions = PruningConditions(
         drop=DropList(read_lines(options.drop), options.drop) if options.drop is not None else None,
         significance=significance,
-        ranking=_ranking(options),
+        column=options.column,
         threshold=options.threshold,
         top=options.top,
     )
@@ -107,14 +92,62 @@ def prune(options: PruneOptions) -> None:
     options.show({**report.to_json(), "provenance": made})
 
 
-def _ranking(options: PruneOptions) -> Ranking | None:
-    from moses_integration.ini.feature_weights import find_phrase_table, table_weights
-    from moses_integration.tables.pruning import ColumnRanking, WeightedRanking
+class FilterOptions(Options):
+    """Options of ``filter``."""
 
-    if options.weights is not None:
-        ini = read_ini(options.weights)
-        ini.refuse_rewriting()
-        line = find_phrase_table(ini, options.feature)
-        values = table_weights(ini, line, given=True)
-        return WeightedRanking(values, line.name, options.weights)
-    return ColumnRanking(options.column) if options.column is not None else None
+    ini: str = INI
+    inputs: tuple[str, ...] = option(
+        INPUT,
+        "A tokenised text that will be translated, plain or gzip; may be repeated.",
+        "--input",
+        many=True,
+        required=True,
+    )
+    output: str = option(
+        OUTPUT_FOLDER,
+        "A new folder for moses.ini and the tables. Each table is named after its feature.",
+        "-o",
+        required=True,
+    )
+    sections: tuple[tuple[str, str], ...] = sections(
+        "Give the new moses.ini a setting, e.g. search-algorithm=1; may be repeated."
+    )
+
+
+@command("filter", FilterOptions)
+def filter_tables(options: FilterOptions) -> None:
+    """Copy those lines of SYSTEM's phrase and reordering tables that the given texts can use.
+
+    The new tables contain, unchanged, the lines whose source phrase occurs in a text. Binary tables
+    and language models stay where they are. The new moses.ini names all files by absolute paths.
+    If SYSTEM is a folder with a rescoring.json, the new folder gets a copy, with the models.
+    """
+    from moses_integration.ini.edits import with_sections
+    from moses_integration.ini.model_files import (
+        absolute_if_possible,
+        find_binary_file,
+        find_model_file,
+        named_paths,
+        with_absolute_paths,
+    )
+    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.rescoring_file import carry_rescoring
+    from moses_integration.tables.copying import filter_system
+    from phrasescore.table.input_files import read_lines
+
+    folder = Path(options.output)
+    ini = MosesIni.read(options.ini)
+    ini.refuse_old_style()
+    ini = with_sections(with_absolute_paths(ini, str), options.sections)
+    for feature, key, named in named_paths(ini):
+        if find_binary_file(named, feature.kind) is None:
+            ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
+    ini = with_absolute_paths(ini, absolute_if_possible)
+    lines = [line for name in options.inputs for line in read_lines(name)]
+    done = folder.exists()
+    _, tables = filter_system(ini, lines, folder)
+    carry_rescoring(options.ini, folder)
+    if done:
+        click.echo(f"{folder}: filtered already to the same texts", err=True)
+    for table in tables:
+        click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)

@@ -1,12 +1,15 @@
-"""Filters a system to one text: the tables keep the lines whose source phrase is in the text.
+"""Copies a system into a new folder: filtered to one text, or with all its files.
 
-Phrase tables and reordering tables in text form are filtered; everything else is used as it is.
-Kept lines are copied byte for byte, in order.
+In a filtered system, the phrase tables and reordering tables in text form keep, byte for byte and
+in order, the lines whose source phrase is in the text; everything else is used where it is. In a
+packed system, all paths are relative to the folder.
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +20,12 @@ from moses_integration.ini.model_files import (
     absolute_if_possible,
     find_binary_file,
     find_model_file,
+    named_paths,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.text.preparation import carry_settings
 from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError
-from phrasescore.runs.file_kinds import only_regular_files
+from phrasescore.runs.file_kinds import only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import file_name, open_output, scratch_folder, write_atomically
 from phrasescore.runs.json_files import JsonError, read_object
 from phrasescore.runs.ledger import Entry, refuse_another
@@ -168,11 +172,7 @@ def filter_system(
         ResumeError: The folder was made from other inputs, or another process is making it.
     """
     folder = Path(folder).absolute()
-    names = {
-        feature.name: filtered_name(ini, feature)
-        for feature in ini.features
-        if is_filterable(feature)
-    }
+    filtered = [(line, filtered_name(ini, line)) for line in filter(is_filterable, ini.features)]
     asked = {
         "ini": hashlib.sha256(ini.to_bytes()).hexdigest(),
         "text": hashlib.sha256(b"\n".join(text)).hexdigest(),
@@ -180,14 +180,14 @@ def filter_system(
     with held(folder), only_regular_files(folder):
         if folder.exists():
             return _filtered(folder, asked), []
-        tables = [find_model_file(ini.feature(name).options["path"]) for name in names]
+        tables = [find_model_file(line.options["path"]) for line, _ in filtered]
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
         with scratch_folder(folder, 0o777) as part:
-            for (feature, name), table in zip(names.items(), tables, strict=True):
-                done.append(FilteredTable(feature, *filter_table(table, part / name, phrases)))
+            for (line, name), table in zip(filtered, tables, strict=True):
+                done.append(FilteredTable(line.name, *filter_table(table, part / name, phrases)))
                 place = absolute_if_possible(folder / name)
-                ini = ini.with_feature_option(feature, "path", place)
+                ini = ini.with_feature_option(line.name, "path", place)
             FilterRecord(asked, tuple(done)).write(part / RESULT)
             carry_settings(ini.path, part)
             write_atomically(part / INI_NAME, ini.to_bytes())
@@ -214,10 +214,8 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
     Raises:
         InputError: The name of the feature cannot be the name of a file.
     """
-    try:
+    with ini.at(feature.line):
         return file_name(feature.name, ".gz")
-    except InputError as error:
-        raise error.at(ini.path, feature.line) from None
 
 
 def is_filterable(feature: FeatureLine) -> bool:
@@ -229,3 +227,62 @@ def is_filterable(feature: FeatureLine) -> bool:
     ):
         return False
     return feature.options.get("input-factor", "0") == "0"
+
+
+def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
+    """Copy a system into a new folder, which appears when it is complete.
+
+    Args:
+        ini: The system. If it was read from a folder, what rescores is copied, too.
+        folder: The new folder.
+
+    Returns:
+        The original of each file and model that the ini names, by its name in the new folder.
+
+    Raises:
+        SettingsError: Something has the name of the folder.
+        InputError: A file is missing, or has a form of several files.
+    """
+    # imported here, because it loads compiled code, which `filter` and `report` do not need
+    from moses_integration.ini.rescoring_file import carry_rescoring
+
+    if os.path.lexists(folder):
+        raise SettingsError("the name is taken", path=folder, remedy="name a new folder")
+    ini.refuse_rewriting()
+    packed, originals = ini, dict[str, Path]()
+    with scratch_folder(folder, 0o777) as part:
+        for line, key, named in named_paths(ini):
+            found = find_model_file(named, line.kind)
+            option = "" if key == "path" else f"{key}."
+            name = file_name(f"{line.name}.{option}{found.name}", "")
+            _copy(found, part / name)
+            originals[name] = found
+            # Moses adds the ending of a binary form to the path in the ini
+            ending = found.name.removeprefix(Path(named).name) if found.suffix != ".gz" else ""
+            packed = packed.with_feature_option(line.name, key, name.removesuffix(ending))
+        for index, named in enumerate(ini.values("weight-file")):
+            found, name = find_model_file(ini.resolved(named)), f"weights{index}"
+            _copy(found, part / name)
+            originals[name] = found
+            packed = packed.with_value("weight-file", index, name)
+        carry_settings(ini.path, part)
+        carry_rescoring(ini.base, part)
+        write_atomically(part / INI_NAME, packed.to_bytes())
+        part.rename(folder)
+    return originals
+
+
+def _copy(found: Path, copy: Path) -> None:
+    if found.is_dir():
+        from phrasescore.model.folder import copy_model
+
+        copy_model(found, copy)
+        return
+    if found.name.endswith(".idx"):
+        raise InputError(
+            "a binary table of several files, which is not copied",
+            path=found,
+            remedy="name the text table in the moses.ini, or its compact form (.minphr, .minlexr)",
+        )
+    refuse_pipe(found)
+    shutil.copyfile(found, copy)
