@@ -6,9 +6,10 @@ standard library.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 
@@ -54,6 +55,15 @@ class PhrasescoreError(Exception):
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
         return terminal_text(f"{place}{self.problem}{remedy}.")
+
+
+@contextlib.contextmanager
+def located(path: str | Path, line: int | None = None) -> Iterator[None]:
+    """Name a place in an error of the ``with`` block, unless the error names one already."""
+    try:
+        yield
+    except PhrasescoreError as error:
+        raise error.at(path, line) from None
 
 
 def terminal_text(text: str) -> str:
