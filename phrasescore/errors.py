@@ -11,11 +11,12 @@ error.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import errno
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 STANDARD_OUTPUT = "standard output"  # the name of the stream in errors
@@ -91,6 +92,15 @@ class PhrasescoreError(Exception):
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
         return terminal_text(f"{place}{self.problem}{remedy}.")
+
+
+@contextlib.contextmanager
+def located(path: str | Path, line: int | None = None) -> Iterator[None]:
+    """Name a place in an error of the ``with`` block, unless the error names one already."""
+    try:
+        yield
+    except PhrasescoreError as error:
+        raise error.at(path, line) from None
 
 
 def terminal_text(text: str) -> str:

@@ -40,7 +40,6 @@ def force_score(options: ForceScoreOptions) -> None:
     from moses_integration.decoder.loading.source_phrases import read_sentences
     from moses_integration.ini.rescoring_file import Rescoring
     from phrasescore.errors import SettingsError, counted
-    from phrasescore.runs.progress import Progress
 
     tolerance = options.tolerance
     if options.output is None and tolerance is None:
@@ -53,8 +52,7 @@ def force_score(options: ForceScoreOptions) -> None:
     if rescoring is not None:
         second = rescoring.names, rescoring.flat_weights(decoder.layout, ini.base)
     scorer = ForcedScorer(loaded, decoder.system.weights, second)
-    with Progress("scoring", unit="lines") as progress:
-        lines = score_list(scorer, options.nbest, options.output, comparison, progress.advance)
+    lines = score_list(scorer, options.nbest, options.output, comparison)
     if comparison is None:
         click.echo(counted(lines, "line"), err=True)
         return

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import Computing, output_file, resumable
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError, counted
-
-if TYPE_CHECKING:
-    from moses_integration.nbest.rescoring import NBestModel
 
 
 class NBestOptions(Computing):
@@ -68,7 +63,14 @@ def nbest(options: NBestOptions) -> None:
     phrasescore optimize, and choose translations with phrasescore rerank. If the command is
     interrupted, even by kill -9, the same command continues where it stopped.
     """
-    from moses_integration.nbest.rescoring import NBestScores, read_table_words, rescore_nbest
+    from moses_integration.ini.rescoring_file import names_by_kind
+    from moses_integration.nbest.rescoring import (
+        NBestModel,
+        NBestRescoring,
+        NBestScores,
+        read_table_words,
+    )
+    from phrasescore.table.text_blocks import read_numbers
 
     models_and_files = len(options.models) + len(options.scores)
     if not models_and_files:
@@ -81,34 +83,26 @@ def nbest(options: NBestOptions) -> None:
             f"{counted(len(options.names), 'name')} for {things}",
             remedy="give one --name for each",
         )
-    numerics: dict[str, str] = {}
-    models = []
+    names = options.names or [
+        *names_by_kind(options.models),
+        *(f"Scores{at}" for at in range(len(options.scores))),
+    ]
+    numerics = {}
     if options.models:
         from phrasescore.model.device import choose_device
 
-        models = _load(options)
+        options.use_threads()
         numerics = {"device": str(choose_device(options.device))}
-    names = options.names[len(models) :] or [f"Scores{at}" for at in range(len(options.scores))]
+    models = [
+        NBestModel.load(name, folder, options.device)
+        for name, folder in zip(names, options.models, strict=False)
+    ]
     scores = [
-        NBestScores.read(name, path) for name, path in zip(names, options.scores, strict=True)
+        NBestScores(name, path, read_numbers(path))
+        for name, path in zip(names[len(models) :], options.scores, strict=True)
     ]
     words = read_table_words(options.table) if options.table is not None else None
     with resumable([options.nbest, *options.scores], [options.output]):
-        counts = rescore_nbest(
-            *(options.nbest, options.source, options.output, models, words),
-            scores=scores,
-            numerics=numerics,
-        )
+        rescoring = NBestRescoring(options.nbest, options.source, models, words, scores)
+        counts = rescoring.write(options.output, numerics)
     click.echo(str(counts), err=True)
-
-
-def _load(options: NBestOptions) -> list[NBestModel]:
-    from moses_integration.ini.rescoring_file import names_by_kind
-    from moses_integration.nbest.rescoring import NBestModel
-
-    options.use_threads()
-    names = options.names[: len(options.models)] or names_by_kind(options.models)
-    return [
-        NBestModel.load(name, folder, options.device)
-        for name, folder in zip(names, options.models, strict=True)
-    ]

@@ -56,8 +56,7 @@ from moses_integration.ini.model_files import find_model_file
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.problems import section_problems
 from phrasescore.closed_settings import check_path, check_type, check_whole_number
-from phrasescore.compiled import Records
-from phrasescore.errors import IniError, InputError, SettingsError
+from phrasescore.errors import InputError, SettingsError, located
 
 _log = logging.getLogger(__name__)
 _AHEAD = 2 * BLOCK  # the number of sentences to decode ahead; their n-best lists are in memory
@@ -148,10 +147,8 @@ class Decoder:
             tables = tuple(replace(table, limit=table_limit) for table in features.tables)
             features = replace(features, tables=tables)
         values = {**features.layout.read_weights(ini), **(weights or {})}
-        try:
+        with located(ini.path):
             flat = flat_weights(features.layout, values)
-        except IniError as error:
-            raise error.at(ini.path) from None
         for table in features.tables:  # report a wrong path now, not at the first sentence
             find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
@@ -159,7 +156,6 @@ class Decoder:
         self._tables = TableLoader(cache)
         self._whole_tables = TableLoader(cache, in_memory=True)
         self._lock = threading.Lock()
-        self._models: LanguageModels | None = None
         self._own_features = tuple(own_features)
         names = [*features.layout.slices, *(feature.name for feature in self._own_features)]
         for feature in self._own_features:
@@ -187,21 +183,25 @@ class Decoder:
         """
         return Rescorer.of_system(self._base, self.layout, self._scorers)
 
-    def load(self, sentences: Sequence[Sequence[bytes]]) -> LoadedInput:
+    @cached_property
+    def _models(self) -> LanguageModels:
+        return load_models(self.system, self._tables.cache)
+
+    def load(
+        self, sentences: Sequence[Sequence[bytes]], *, keep_tables: bool = False
+    ) -> LoadedInput:
         """Load the models, and the table entries that an input needs.
 
         Args:
             sentences: The words of each sentence.
+            keep_tables: Whether to keep whole tables in memory for the next inputs.
 
         Raises:
             InputError: A table or model is missing, damaged, or disagrees with the ini.
         """
-        return self._loaded(sentences, self._tables)
-
-    def _loaded(self, sentences: Sequence[Sequence[bytes]], tables: TableLoader) -> LoadedInput:
-        if self._models is None:
-            self._models = load_models(self.system, tables.cache)
-        return LoadedInput.load(self.system, sentences, self._models, tables)
+        tables = self._whole_tables if keep_tables else self._tables
+        with self._lock:
+            return LoadedInput.load(self.system, sentences, self._models, tables)
 
     def translate(
         self, sentences: Sequence[str], *, nbest: int = 1, threads: int = 1
@@ -234,7 +234,7 @@ class Decoder:
         words = [_words_of(sentence, number) for number, sentence in enumerate(sentences)]
         size = max(nbest, CANDIDATES) if self._own_features else nbest
         wanted = NBestSettings(size) if size > 1 else None
-        found = self._decoded(words, wanted, threads)
+        found = self.decode(self.load(words, keep_tables=True), nbest=wanted, threads=threads)
         return [list(_translations(decoded, nbest)) for decoded in found]
 
     def translate_text(self, lines: Sequence[str], *, threads: int = 1) -> list[str]:
@@ -259,18 +259,8 @@ class Decoder:
             raise TypeError("expected a list of strings")
         check_whole_number("threads", threads, 1, 256)
         raw = RawText.from_lines((line.replace("\n", " ") for line in lines), self.system.ini)
-        found = map(raw.finished, self._decoded(raw.sentences, None, threads))
-        return b"".join(found).decode("utf-8").split("\n")[:-1]
-
-    def _decoded(
-        self, words: Sequence[Words], nbest: NBestSettings | None, threads: int
-    ) -> Iterator[DecodedSentence]:
-        """Decode sentences with tables that stay in memory."""
-        if not words:
-            return iter(())
-        with self._lock:
-            loaded = self._loaded(words, self._whole_tables)
-        return self.decode(loaded, nbest=nbest, threads=threads)
+        found = self.decode(self.load(raw.sentences, keep_tables=True), threads=threads)
+        return b"".join(map(raw.finished, found)).decode("utf-8").split("\n")[:-1]
 
     def decode(
         self,
@@ -385,7 +375,10 @@ class _Worker:
         sentence = spans_of(words, loaded.source.trie, model.options, loaded.longest)
         complete = self._search(sentence)
         records = self._stacks.records[: self._stacks.used[0]]
-        offsets, hypotheses, totals = self._paths(records, complete)
+        wanted = self._nbest or NBestSettings(1)
+        offsets, hypotheses, totals = best_paths(
+            records, complete, model.phrases.first, model.words, wanted, wanted.pops
+        )
         phrases = records[hypotheses]
         derivations = Derivations(
             offsets,
@@ -448,31 +441,18 @@ class _Worker:
             self._scores.make_room(int(waiting.used[0]))
             settle(search, waiting._replace(histories=self._scores.histories))
 
-    def _paths(
-        self, records: Records, complete: NDArray[np.int32]
-    ) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
-        """Return the offsets of the derivations, their hypotheses, and their totals."""
-        if not len(complete):
-            return np.zeros(1, np.int64), np.empty(0, np.int32), np.zeros(0)
-        wanted = self._nbest or NBestSettings(1)
-        first, words = self._model.phrases.first, self._model.words
-        return best_paths(records, complete, first, words, wanted, wanted.pops)
-
 
 def _words_of(sentence: str, number: int) -> tuple[bytes, ...]:
     """Return the words of a sentence; ``number`` is its index in the list, for errors."""
     check_type(f"sentences[{number}]", sentence, str, "a string")
-    try:
+    with located(f"sentences[{number}]"):
         if "\n" in sentence:
             raise InputError("the sentence contains a line feed")
-        return parse_sentence(sentence.encode("utf-8", "surrogateescape"))
-    except InputError as error:
-        problem = f"sentences[{number}]: {error.problem}"
-        raise InputError(problem, remedy=error.remedy) from None
-    except UnicodeEncodeError:
-        raise InputError(
-            f"sentences[{number}] contains a surrogate code point, which UTF-8 cannot encode"
-        ) from None
+        try:
+            return parse_sentence(sentence.encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError:
+            problem = "the sentence contains a surrogate code point, which UTF-8 cannot encode"
+            raise InputError(problem) from None
 
 
 def _translations(decoded: DecodedSentence, limit: int) -> Iterator[Translation]:

@@ -7,7 +7,7 @@ is computed from these phrases by its definition.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -21,11 +21,17 @@ from moses_integration.decoder.features.neural import (
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.rescoring import as_listed
-from moses_integration.ini.feature_weights import FeatureLayout
-from moses_integration.nbest.format import NBestEntry, format_entry, read_nbest_lists
-from moses_integration.nbest.segmentation import PhraseSpan, phrase_spans
-from phrasescore.errors import NBestError, counted
+from moses_integration.ini.feature_weights import listed_sizes
+from moses_integration.nbest.format import (
+    NBestEntry,
+    PhraseSpan,
+    format_entry,
+    phrase_spans,
+    read_nbest_lists,
+)
+from phrasescore.errors import NBestError, counted, located
 from phrasescore.runs.final_names import open_output
+from phrasescore.runs.progress import Progress
 from phrasescore.table.phrase_table import words_of
 from phrasescore.words.token_sequences import offsets_of
 
@@ -56,9 +62,13 @@ class ListComparison:
         found, expected = (
             {**entry.features, "total": (entry.total,)} for entry in (listed, recomputed)
         )
-        if (layouts := [_sizes(found), _sizes(expected)])[0] != layouts[1]:
+        sizes, of_system = (
+            listed_sizes({name: len(values[name]) for name in sorted(values)})
+            for values in (found, expected)
+        )
+        if sizes != of_system:
             raise NBestError(
-                f"the list has the features {layouts[0]}, and the system {layouts[1]}",
+                f"the list has the features {sizes}, and the system {of_system}",
                 remedy=_OTHER_SYSTEM,
             )
         off = 0.0
@@ -69,10 +79,6 @@ class ListComparison:
                 self.largest[name] = size, line
             off = max(off, size)
         self.beyond += off > self.tolerance
-
-
-def _sizes(features: Mapping[str, Sequence[float]]) -> str:
-    return " ".join(f"{name}({len(values)})" for name, values in sorted(features.items()))
 
 
 class ForcedScorer:
@@ -95,8 +101,7 @@ class ForcedScorer:
         weights: NDArray[np.float64],
         second: tuple[Sequence[str], NDArray[np.float64]] | None = None,
     ) -> None:
-        self._loaded, self._weights, self._second = loaded, weights, second
-        self.neural = loaded.neural
+        self.loaded, self._weights, self._second = loaded, weights, second
         tables = loaded.tables
         self._static = tables.static @ weights[tables.static_components]
         self._is_option = np.zeros(len(loaded.entries), bool)
@@ -118,10 +123,8 @@ class ForcedScorer:
         """
         spans = []
         for line, entry in enumerate(entries, first):
-            try:
+            with located(path, line):
                 spans.append(self._spans(entry))
-            except NBestError as error:
-                raise error.at(path, line) from None
         phrases = [phrase for one in spans for phrase in one]
         derivations = Derivations(
             offsets_of([len(one) for one in spans]),
@@ -129,21 +132,17 @@ class ForcedScorer:
             np.array([span.first for _, span in phrases], np.int32),
             np.array([span.end - 1 for _, span in phrases], np.int32),
         )
-        layout = self._loaded.system.features.layout
         self._scores.clear()
-        features = self._loaded.feature_values(derivations, self._scores)
+        features = self.loaded.feature_values(derivations, self._scores)
         totals = (features @ self._weights).tolist()
-        shown = features[:, layout.tuneable].tolist()
-        return [
-            self._with_second_scores(entry, values, total, layout.nbest)
-            for entry, values, total in zip(entries, shown, totals, strict=True)
-        ]
+        return list(map(self._recomputed, entries, features, totals))
 
-    def _with_second_scores(
-        self, entry: NBestEntry, values: list[float], total: float, layout: FeatureLayout
+    def _recomputed(
+        self, entry: NBestEntry, values: NDArray[np.float64], total: float
     ) -> NBestEntry:
         """Return a candidate with recomputed features, and the second scores of the list."""
-        features = layout.unflatten(values)
+        layout = self.loaded.system.features.layout
+        features = layout.nbest.unflatten(values[layout.tuneable])
         if self._second is not None and set(self._second[0]) <= entry.features.keys():
             features |= {name: entry.features[name] for name in self._second[0]}
             listed = np.array([[each for values in features.values() for each in values]])
@@ -151,7 +150,7 @@ class ForcedScorer:
         return replace(entry, features=features, total=total)
 
     def _spans(self, entry: NBestEntry) -> list[tuple[int, PhraseSpan]]:
-        sentences = self._loaded.source.sentences
+        sentences = self.loaded.source.sentences
         if entry.sentence >= len(sentences):
             raise NBestError(
                 f"sentence {entry.sentence} (counted from 0), but the input has "
@@ -174,11 +173,11 @@ class ForcedScorer:
         """Return the table entry of a phrase pair."""
         phrase = 0
         for word in source.tolist():
-            phrase = child(self._loaded.source.trie, phrase, word) if phrase >= 0 else -1
+            phrase = child(self.loaded.source.trie, phrase, word) if phrase >= 0 else -1
         text = b" ".join(target)
         found = self._targets(phrase).get(text) if phrase >= 0 else None
         if found is None:
-            names = self._loaded.source.words
+            names = self.loaded.source.words
             pair = b" ".join(names.word(int(word)) for word in source) + b" ||| " + text
             raise NBestError(
                 f"no phrase table has {pair.decode('utf-8', 'replace')!r}", remedy=_OTHER_SYSTEM
@@ -188,11 +187,11 @@ class ForcedScorer:
     def _targets(self, phrase: int) -> dict[bytes, int]:
         """Return the entries of a source phrase by their target words."""
         if phrase not in self._entries:
-            begin, end = self._loaded.entries.first[phrase : phrase + 2].tolist()
+            begin, end = self.loaded.entries.first[phrase : phrase + 2].tolist()
             # the preferred entry comes last and overwrites the others
             order = begin + np.lexsort((self._static[begin:end], self._is_option[begin:end]))
             self._entries[phrase] = {
-                b" ".join(self._loaded.target_words(number)): number for number in order.tolist()
+                b" ".join(self.loaded.target_words(number)): number for number in order.tolist()
             }
         return self._entries[phrase]
 
@@ -202,7 +201,6 @@ def force_score(
     path: str,
     output: str | None,
     comparison: ListComparison | None,
-    advance: Callable[[int], None],
 ) -> int:
     """Recompute a list.
 
@@ -211,7 +209,6 @@ def force_score(
         path: The list.
         output: The recomputed list, which appears when it is complete; ``None`` to write no list.
         comparison: Collects the differences; ``None`` to compare nothing.
-        advance: Called after every sentence with the number of its lines.
 
     Returns:
         The number of lines.
@@ -221,7 +218,8 @@ def force_score(
     """
     lines = 0
     with contextlib.ExitStack() as stack:
-        stack.enter_context(products_on_one_core(scorer.neural))
+        progress = stack.enter_context(Progress("scoring", unit="lines"))
+        stack.enter_context(products_on_one_core(scorer.loaded.neural))
         writer = stack.enter_context(open_output(output)) if output is not None else None
         for _, entries in read_nbest_lists(path):
             scored = zip(entries, scorer.score(entries, path, lines + 1), strict=True)
@@ -229,10 +227,8 @@ def force_score(
                 if writer is not None:
                     writer.write(format_entry(new))
                 if comparison is not None:
-                    try:
+                    with located(path, number):
                         comparison.add(number, entry, new)
-                    except NBestError as error:
-                        raise error.at(path, number) from None
             lines += len(entries)
-            advance(len(entries))
+            progress.advance(len(entries))
     return lines

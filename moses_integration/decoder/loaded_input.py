@@ -31,7 +31,6 @@ from moses_integration.decoder.features.reordering import (
     forward_classes,
     orientation_places,
 )
-from moses_integration.decoder.loading.entries import Entries, collect_entries, phrase_words
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import (
     Arrays,
@@ -40,7 +39,13 @@ from moses_integration.decoder.loading.table_loading import (
     cached_arrays,
 )
 from moses_integration.decoder.search.stack_decoding import Model
-from moses_integration.decoder.search.translation_options import Options, choose_entries
+from moses_integration.decoder.search.translation_options import (
+    Entries,
+    Options,
+    choose_entries,
+    collect_entries,
+    phrase_words,
+)
 from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file

@@ -20,7 +20,7 @@ from moses_integration.text.preparation import (
     read_settings,
     read_truecaser,
 )
-from phrasescore.errors import InputError
+from phrasescore.errors import located
 
 # a blank after the end of a sentence, which quotes and brackets may follow
 _END = re.compile(
@@ -67,13 +67,11 @@ class RawText:
         prepare = Preprocessor(text.source, read_truecaser(ini, "source", text.source))
         sentences, is_last = [], []
         for number, line in enumerate(lines, 1):
-            try:
+            with located(path or f"line {number}", number):
                 parts = [
                     parse_sentence(part.encode("utf-8"), longest=longest)
                     for part in _parts(prepare(line), longest)
                 ]
-            except InputError as error:
-                raise error.at(path or f"line {number}", number) from None
             sentences += parts
             is_last += [False] * (len(parts) - 1) + [True]
         return cls(sentences, is_last, Postprocessor(text.target))

@@ -112,8 +112,7 @@ class Rescorer:
 
     def _scores(self, block: Sequence[DecodedSentence]) -> dict[str, NDArray[np.float64]]:
         """Return (candidates of all sentences,) scores of each model and program, by name."""
-        from moses_integration.nbest.programs import scores_of_program
-        from moses_integration.nbest.rescoring import score_candidates
+        from moses_integration.nbest.rescoring import score_candidates, scores_of_program
 
         candidates = list(itertools.chain.from_iterable(map(self._candidates, block)))
         if not candidates:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import Records, borrowed, compiled
 from phrasescore.errors import LanguageModelError
-from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key
+from phrasescore.words.hashing import PAIR_FACTOR, find_pair, move_pairs, pair_key, with_room
 from phrasescore.words.word_table import WordTable
 
 EMPTY_STATE = 0  # no history
@@ -128,10 +128,6 @@ class NGrams(NamedTuple):
         """The number of words of each n-gram."""
         return self.words.shape[1]
 
-    def line_of(self, row: int) -> int | None:
-        """Return the 1-based line number of a row, if the file has lines."""
-        return self.first_line + row if self.first_line else None
-
 
 class AutomatonBuilder:
     """Builds the automaton from the n-grams of orders 1, 2, ..., which are added in order.
@@ -141,6 +137,8 @@ class AutomatonBuilder:
         backoff: log10 back-off weight per word id, shape (words,).
         promised: How many n-grams of orders above 1 the header promises.
         vocabulary: The words, for errors.
+        unknown_is_context: Whether ``<unk>`` is a state of its own, as in KenLM if the file has no
+            ``<unk>``.
     """
 
     def __init__(
@@ -149,20 +147,19 @@ class AutomatonBuilder:
         backoff: NDArray[np.float32],
         promised: int,
         vocabulary: WordTable,
+        *,
+        unknown_is_context: bool = False,
     ) -> None:
         self._vocabulary = vocabulary
         self._nodes = np.zeros(log10.size + 1, _GROWING)
         self._nodes["log10"][1:], self._nodes["backoff"][1:] = log10, backoff
         self._nodes["extends"][1:] = backoff != 0
+        self._nodes["extends"][1 + UNKNOWN_WORD] |= unknown_is_context
         self._used = np.zeros(1, _USED)
         self._used["nodes"] = log10.size + 1
         self._words = log10.size
         self._promised = _slots_for(promised)
         self._slots = np.zeros(min(self._promised, _FIRST_SLOTS), SLOT)
-
-    def mark_unknown_as_context(self) -> None:
-        """Make ``<unk>`` a state of its own, as KenLM does if the file has no ``<unk>``."""
-        self._nodes["extends"][1 + UNKNOWN_WORD] = True
 
     def add(self, ngrams: NGrams, *, longest: bool) -> None:
         """Add n-grams that are not shorter than the n-grams added before.
@@ -187,30 +184,22 @@ class AutomatonBuilder:
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
-                problem = f"the model has no {order - 1}-gram of its first {order - 1} words"
-                raise self._unfit(ngrams, row, problem)
+                words = b" ".join(map(self._vocabulary.word, ngrams.words[row].tolist()))
+                raise LanguageModelError(
+                    f"the {order}-gram '{words.decode('utf-8', 'backslashreplace')}' cannot be "
+                    f"used: the model has no {order - 1}-gram of its first {order - 1} words",
+                    line=ngrams.first_line + row if ngrams.first_line else None,
+                    remedy="make the file again with the tool that wrote it",
+                )
             self._reserve(
                 rows=max(order, self._slots.size // 2),
                 nodes=max(order, self._nodes.size // 2),
             )
 
-    def _unfit(self, ngrams: NGrams, row: int, problem: str) -> LanguageModelError:
-        text = b" ".join(self._vocabulary.word(int(word)) for word in ngrams.words[row])
-        return LanguageModelError(
-            f"the {ngrams.order}-gram '{text.decode('utf-8', 'backslashreplace')}' cannot be used: "
-            f"{problem}",
-            line=ngrams.line_of(row),
-            remedy="make the file again with the tool that wrote it",
-        )
-
     def _reserve(self, *, rows: int, nodes: int) -> None:
         """Make room for more entries and nodes, and for a few added suffixes."""
         used_nodes, used_slots = self._used[0].tolist()
-        capacity = used_nodes + nodes + 64
-        if capacity > self._nodes.size:
-            larger = np.zeros(max(capacity, 2 * self._nodes.size), _GROWING)
-            larger[: self._nodes.size] = self._nodes
-            self._nodes = larger
+        self._nodes = with_room(self._nodes, used_nodes + nodes + 64)
         if (needed := _slots_for(used_slots + rows)) > self._slots.size:
             # a damaged header may promise any number, so allow at most four times the present size
             hoped = min(self._promised, 4 * self._slots.size)

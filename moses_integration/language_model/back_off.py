@@ -35,7 +35,7 @@ from moses_integration.language_model.kenlm.header import (
 )
 from moses_integration.language_model.kenlm.probing import ProbingModel
 from moses_integration.language_model.kenlm.trie import TrieModel
-from phrasescore.errors import LanguageModelError
+from phrasescore.errors import LanguageModelError, located
 from phrasescore.runs.file_kinds import can_be_read_again
 from phrasescore.table.input_files import GZIP_MAGIC, open_input
 from phrasescore.words.word_table import WordTable
@@ -144,7 +144,7 @@ def open_ngrams(path: str | Path) -> Iterator[ArpaFile | KenlmBinary]:
         LanguageModelError: The file has neither format, or is damaged.
         InputError: The file cannot be read.
     """
-    try:
+    with located(path):
         if is_kenlm_binary(path):
             data = np.asarray(np.memmap(path, np.uint8, "r"))
             if data[:2].tobytes() == GZIP_MAGIC:
@@ -154,8 +154,6 @@ def open_ngrams(path: str | Path) -> Iterator[ArpaFile | KenlmBinary]:
         else:
             with open_input(path, is_text=False) as stream:  # ArpaFile diagnoses zero bytes
                 yield ArpaFile(stream)
-    except LanguageModelError as error:
-        raise error.at(path) from None
 
 
 def read_language_model(path: str | Path) -> ArrayLanguageModel:
@@ -189,12 +187,12 @@ def _start(
         words, listed = block.words[:, 0], block.words[:, 0] >= 0
         log10[words[listed]] = block.log10[listed]
         backoff[words[listed]] = block.backoff[listed]
-    builder = AutomatonBuilder(log10, backoff, sum(model.counts[1:]), model.words)
     if not model.has_unknown:
         _log.warning("%s has no <unk>: unknown words get log10 probability %g", path, UNKNOWN_LOG10)
-    if model.unknown_is_context:
-        builder.mark_unknown_as_context()
-    return builder
+    return AutomatonBuilder(
+        *(log10, backoff, sum(model.counts[1:]), model.words),
+        unknown_is_context=model.unknown_is_context,
+    )
 
 
 def _needed(words: WordTable, marker: bytes) -> int:

@@ -25,10 +25,10 @@ from moses_integration.nbest.format import (
     cut_short,
     out_of_order,
     parse_entry,
+    without_marks,
 )
-from moses_integration.nbest.segmentation import without_marks
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import NBestError, did_you_mean
+from phrasescore.errors import NBestError, did_you_mean, located
 from phrasescore.table.byte_scanning import (
     LINE_FEED,
     SPACE,
@@ -49,6 +49,7 @@ from phrasescore.words.token_sequences import joined_offsets
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
+_ROWS = ("sentences", "lines", "features", "sparse", "totals")  # the arrays with a row a candidate
 Offsets: TypeAlias = NDArray[np.int64]
 
 
@@ -219,29 +220,21 @@ class Candidates:
     def part(self, begin: int, end: int) -> Candidates:
         """Return the candidates from ``begin`` to ``end``."""
         tokens = slice(self.offsets[begin], self.offsets[end])
-        return Candidates(
-            self.sizes,
-            self.sentences[begin:end],
-            self.lines[begin:end],
-            self.features[begin:end],
-            self.sparse[begin:end],
-            self.totals[begin:end],
-            self.tokens[tokens],
-            self.offsets[begin : end + 1] - self.offsets[begin],
-            self.words[begin:end],
-        )
+        offsets = self.offsets[begin : end + 1] - self.offsets[begin]
+        rows = {name: getattr(self, name)[begin:end] for name in (*_ROWS, "words")}
+        return replace(self, tokens=self.tokens[tokens], offsets=offsets, **rows)
 
 
 def _joined(parts: Sequence[Candidates]) -> Candidates:
     """Join parts of one list, at least one."""
     if len(parts) == 1:
         return parts[0]
-    columns = ("sentences", "lines", "features", "sparse", "totals", "tokens")
     return Candidates(
         sizes=parts[0].sizes,
         offsets=joined_offsets([part.offsets for part in parts]),
         words=[words for part in parts for words in part.words],
-        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in columns},
+        tokens=np.concatenate([part.tokens for part in parts]),
+        **{name: np.concatenate([getattr(part, name) for part in parts]) for name in _ROWS},
     )
 
 
@@ -287,12 +280,8 @@ class NBestReader:
         """
         # values beyond float32 become infinite, which the pool of candidates refuses
         with np.errstate(over="ignore"):
-            return _joined(
-                [
-                    replace(block, features=block.features.astype(np.float32))
-                    for block in self._blocks()
-                ]
-            )
+            blocks = self._blocks()
+            return _joined([replace(each, features=np.float32(each.features)) for each in blocks])
 
     def sentences(self) -> Iterator[Candidates]:
         """Yield the candidates of each sentence in turn, with only one block in memory.
@@ -361,10 +350,8 @@ class NBestReader:
         )
 
     def _take_layout(self, line: bytes) -> None:
-        try:
+        with located(self._path, 1):
             entry = parse_entry(line)
-        except NBestError as error:
-            raise error.at(self._path, 1) from None
         for name, values in entry.features.items():
             if name.partition("_")[0] not in self._sizes:
                 self._sizes[name] = len(values)
@@ -382,11 +369,9 @@ class NBestReader:
         doubtful = np.flatnonzero(block.doubtful).tolist()
         lines = data.split(b"\n") if doubtful else []
         for row in doubtful:
-            try:
+            with located(self._path, self._line + row + 1):
                 entry = parse_entry(lines[row])
                 block.features[row] = self._dense_values(entry)
-            except NBestError as error:
-                raise error.at(self._path, self._line + row + 1) from None
             block.sentences[row], block.totals[row] = entry.sentence, entry.total
             sparse[row] = self._sparse_sum(entry)
         return sparse

@@ -8,17 +8,25 @@ feature function as ``Name_sparse= v``.
 
 Lines end at ``\n`` and words at a space; nothing else separates them.
 ``moses_integration.nbest.arrays`` reads whole files by the same rules, without an object per line.
+
+Moses prints the segmentation into phrases in one of two notations: as a column of spans such as
+``0-1=0-1 2=2`` (source=target, positions from 0, phrases in target order), or as a mark after each
+phrase of the translation itself, ``la maison |0-1| . |2-2|``. In the first notation the target span
+of an empty phrase has no end or, at the start of a sentence, a meaningless end. Therefore all ends
+of target spans are ignored: a phrase ends where the next phrase begins. The second notation omits
+empty target phrases, so a source word without a phrase is taken as translated by the empty phrase.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from phrasescore.errors import CorpusError, NBestError, counted
+from phrasescore.errors import CorpusError, NBestError, counted, located
 from phrasescore.table.input_files import finite_number, open_input, whole_number
 from phrasescore.table.phrase_table import words_of
 
@@ -29,6 +37,20 @@ SEPARATOR = b" ||| "
 PIPES = b"|||"
 MAX_SENTENCES = 10**9 - 1  # sentence numbers are 32-bit integers in the arrays of whole lists
 CUT_REMEDY = "the decoder was stopped, or the disk was full: decode again"
+# up to 20 digits, because Moses prints position -1 as 2^64 - 1
+_PLACE = rb"[0-9]{1,20}"
+_SPAN = re.compile(rb"(%b)(?:-(%b))?=(%b)(?:-%b)?" % ((_PLACE,) * 4))
+_MARK = re.compile(rb"\|(%b)-(%b)\|" % ((_PLACE,) * 2))
+# in a list, a blank precedes every word
+_MARK_IN_LIST = re.compile(rb" %b(?= |$)" % _MARK.pattern, re.MULTILINE)
+_SHOW_PHRASES = (
+    "make the list with -include-segmentation-in-n-best (moses and phrasescore decode have this "
+    "option; for mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"
+)
+_OTHER_SOURCE = "name the text that the list was made from"
+
+# a source and a target phrase, words joined by one space
+PhrasePair = tuple[bytes, bytes]
 
 
 @dataclass(frozen=True)
@@ -85,22 +107,10 @@ def split_columns(line: bytes) -> list[bytes]:
         raise NBestError(
             f"{counted(len(columns), 'column')}, expected at least 4 "
             "(sentence ||| words ||| features ||| total)",
-            remedy=_conversion(columns),
+            remedy=f"{CUT_REMEDY}; for a list of another program, write lines such as "
+            "0 ||| words ||| Score0= -1.5 ||| -1.5",
         )
     return columns
-
-
-def _conversion(columns: list[bytes]) -> str:
-    """Return the advice for a line with too few columns, by the format that it resembles."""
-    numbers = [finite_number(number) for number in words_of(columns[-1])]
-    if len(columns) == 3 and numbers and None not in numbers:
-        scores = "one score, as from Nematus" if len(numbers) == 1 else "the scores of words"
-        found = f"three columns with {scores}"
-    elif len(columns) == 1:
-        found = "columns separated by tabs, as from fairseq" if b"\t" in columns[0] else "a text"
-    else:
-        return CUT_REMEDY
-    return f"this looks like {found}: write lines such as 0 ||| words ||| Score0= -1.5 ||| -1.5"
 
 
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
@@ -180,14 +190,12 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
     last = 0
     with open_input(path) as stream:
         for number, line in enumerate(stream, 1):
-            try:
+            with located(path, number):
                 if not line.endswith(b"\n"):
                     raise cut_short()
                 entry = parse_entry(line[:-1])
                 if entry.sentence < last:
                     raise out_of_order(entry.sentence, last)
-            except NBestError as error:
-                raise error.at(path, number) from None
             last = entry.sentence
             yield entry
 
@@ -255,3 +263,121 @@ def _text(words: list[bytes], number: int) -> bytes:
             "which escapes bars, or leave out --nbest",
         )
     return text
+
+
+@dataclass(frozen=True)
+class PhraseSpan:
+    """The source span and the target span of one phrase of a candidate.
+
+    Args:
+        first: The first source word of the phrase.
+        end: The source word after the phrase.
+        begin: The first target word of the phrase.
+        stop: The target word after the phrase.
+    """
+
+    first: int
+    end: int
+    begin: int
+    stop: int
+
+
+def phrase_spans(
+    words: Sequence[bytes], column: bytes | None, length: int
+) -> tuple[list[PhraseSpan], list[bytes]]:
+    """Return the phrases of a candidate in the order of the target, and its words without marks.
+
+    Args:
+        words: The words of the candidate, with the marks between them, if any.
+        column: The column of the segmentation; ``None`` if the words have marks instead.
+        length: The number of words of the source sentence.
+
+    Raises:
+        NBestError: The line has no segmentation, or one that does not fit the sentence.
+
+    >>> phrase_spans([b"la", b"maison"], b"0-1=0-1", 2)[0]
+    [PhraseSpan(first=0, end=2, begin=0, stop=2)]
+    >>> phrase_spans([], None, 1)
+    ([PhraseSpan(first=0, end=1, begin=0, stop=0)], [])
+    """
+    kept, places = (list(words), _read_spans(column)) if column is not None else _read_marks(words)
+    if not places and (kept or (length and column is not None)):
+        raise NBestError("the list does not say which phrases were used", remedy=_SHOW_PHRASES)
+    covered = [False] * length
+    begins = [begin for _, _, begin in places]
+    spans = []
+    for (first, end, begin), stop in zip(places, [*begins[1:], len(kept)], strict=False):
+        if not first < end <= length or any(covered[first:end]):
+            raise NBestError(
+                f"the phrase {first}-{end - 1} does not fit into the {length} words of the source",
+                remedy=_OTHER_SOURCE,
+            )
+        if not begin <= stop <= len(kept):
+            raise NBestError(
+                "the phrases are not in the order of the target", remedy="make the list again"
+            )
+        covered[first:end] = [True] * (end - first)
+        spans.append(PhraseSpan(first, end, begin, stop))
+    lost = [place for place, found in enumerate(covered) if not found]
+    if column is None:  # marks omit source words that are translated by the empty phrase
+        spans += [PhraseSpan(place, place + 1, len(kept), len(kept)) for place in lost]
+    elif lost or (begins and begins[0] != 0):
+        raise NBestError(
+            f"the phrases cover {length - len(lost)} of the {length} words of the source",
+            remedy=_OTHER_SOURCE,
+        )
+    return spans, kept
+
+
+def phrase_pairs(
+    words: Sequence[bytes], column: bytes | None, source: Sequence[bytes]
+) -> list[PhrasePair]:
+    """Return the phrase pairs of a candidate in the order of the target; see `phrase_spans`.
+
+    >>> phrase_pairs([b"la", b"maison", b"."], b"0-1=0-1 2=2", [b"the", b"house", b"."])
+    [(b'the house', b'la maison'), (b'.', b'.')]
+    """
+    spans, kept = phrase_spans(words, column, len(source))
+    return [
+        (b" ".join(source[span.first : span.end]), b" ".join(kept[span.begin : span.stop]))
+        for span in spans
+    ]
+
+
+# a source phrase (its first word, and the word after its last) and its first target word
+_Place = tuple[int, int, int]
+
+
+def _read_spans(column: bytes) -> list[_Place]:
+    places = []
+    for token in words_of(column):
+        match = _SPAN.fullmatch(token)
+        if match is None:
+            shown = token[:40].decode("utf-8", "replace")
+            raise NBestError(f"the segmentation has {shown!r}, expected a span such as 0-1=0-1")
+        begin = int(match[1])
+        places.append((begin, int(match[2] or begin) + 1, int(match[3])))
+    return places
+
+
+def without_marks(lines: bytes) -> bytes:
+    """Remove the marks that Moses prints with -t, such as ``|0-1|``, from lines of a list.
+
+    >>> without_marks(b"0 ||| la maison |0-1| . |2-2|  ||| LM0= -1 ||| -1")
+    b'0 ||| la maison .  ||| LM0= -1 ||| -1'
+    """
+    return _MARK_IN_LIST.sub(b"", lines)
+
+
+def _read_marks(tokens: Sequence[bytes]) -> tuple[list[bytes], list[_Place]]:
+    """Return the words of a translation without its marks, and the spans that the marks state."""
+    words: list[bytes] = []
+    places: list[_Place] = []
+    begin = 0
+    for token in tokens:
+        if (match := _MARK.fullmatch(token)) is None:
+            words.append(token)
+        else:
+            places.append((int(match[1]), int(match[2]) + 1, begin))
+            begin = len(words)
+    return words, places

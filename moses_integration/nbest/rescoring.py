@@ -11,9 +11,11 @@ from __future__ import annotations
 import hashlib
 import itertools
 import operator
+import shlex
+import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -25,23 +27,24 @@ from moses_integration.ini.rescoring_file import check_names
 from moses_integration.nbest.format import (
     MAX_SENTENCES,
     PIPES,
+    PhrasePair,
     cut_short,
     extra_columns,
+    phrase_pairs,
     split_columns,
+    without_marks,
 )
-from moses_integration.nbest.programs import scores_of_program
-from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs, without_marks
-from phrasescore.errors import NBestError, SettingsError, counted
+from phrasescore.errors import NBestError, SettingsError, counted, located, visible
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
+from phrasescore.runs import processes
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.stream import BlockStream
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import block_sizes, read_blocks
-from phrasescore.table.input_files import open_input, read_lines, whole_number
+from phrasescore.table.input_files import finite_number, open_input, read_lines, whole_number
 from phrasescore.table.phrase_table import FLOOR_LN, Side, phrase_tokens, scored_tokens, words_of
-from phrasescore.table.text_blocks import read_numbers
 from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 from phrasescore.words.vocabulary import UNK_ID
@@ -130,15 +133,6 @@ class NBestScores:
     path: str | Path
     values: NDArray[np.float64]
 
-    @classmethod
-    def read(cls, name: str, path: str | Path) -> NBestScores:
-        """Read the numbers, which take eight bytes of memory each.
-
-        Raises:
-            InputError: The file cannot be read, or a line is not one number.
-        """
-        return cls(name, path, read_numbers(path))
-
     def of_candidates(self, first: int, count: int) -> list[float]:
         """Return the scores of ``count`` candidates, from the candidate at index ``first`` on."""
         if first + count > len(self.values):
@@ -156,6 +150,56 @@ class NBestScores:
             path=self.path,
             remedy="write one number for each candidate, in the order of the list",
         )
+
+
+def scores_of_program(name: str, command: str, candidates: Sequence[Candidate]) -> list[float]:
+    """Return the scores of candidates by a program that the user names on the command line.
+
+    The program reads lines ``source TAB candidate`` until the end of its input, and writes a number
+    a line. It runs once for each block of candidates, so it may read everything before it answers.
+
+    Args:
+        name: The name of the feature, for errors.
+        command: The program and its arguments, split like a command of a shell, but not run by one.
+        candidates: The candidates.
+
+    Raises:
+        SettingsError: The command cannot be started.
+        NBestError: The program fails, or does not write one number for each candidate.
+    """
+    lines = (b"%b\t%b\n" % (b" ".join(c.source), b" ".join(c.words)) for c in candidates)
+    try:
+        done = processes.run(
+            shlex.split(command),
+            given=b"".join(lines),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+        )
+    except (OSError, ValueError, IndexError) as error:
+        raise SettingsError(
+            f"the scorer {name} cannot be started ({error})",
+            remedy=f"check the command {command!r}",
+        ) from None
+    written = done.stdout.split(b"\n")
+    if not written[-1]:
+        written.pop()
+    numbers = [finite_number(line.strip()) for line in written]
+    problem = ""
+    if done.returncode:
+        problem = f"ended with status {done.returncode}"
+    elif None in numbers:
+        at = numbers.index(None)
+        problem = f"wrote {visible(written[at], 40)!r} for candidate {at + 1:,}, and no number"
+    elif len(numbers) != len(candidates):
+        wrote, of = counted(len(numbers), "number"), counted(len(candidates), "candidate")
+        problem = f"wrote {wrote} for {of}"
+    if problem:
+        raise NBestError(
+            f"the scorer {name} {problem}",
+            remedy="it has to write one number for each line that it reads: the source, a tab and "
+            "a candidate",
+        )
+    return [number for number in numbers if number is not None]
 
 
 def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
@@ -277,120 +321,91 @@ class NBestCounts:
         return text + (f"; {self.copied:,} unknown words get 0" if self.copied else "")
 
 
-def rescore_nbest(
-    path: str | Path,
-    source: str | Path | None,
-    output: str | Path,
-    models: Sequence[NBestModel],
-    table_words: AbstractSet[bytes] | None = None,
-    *,
-    scores: Sequence[NBestScores] = (),
-    programs: Mapping[str, str] | None = None,
-    lines_per_block: int = LINES_PER_BLOCK,
-    numerics: Mapping[str, object] | None = None,
-) -> NBestCounts:
-    """Write an n-best list with a new feature for each model and each file of scores.
+@dataclass(frozen=True)
+class NBestRescoring:
+    """A list, and what adds a feature to each of its lines.
 
     Args:
         path: The list, plain or gzip; models of phrases need the phrases of each candidate.
         source: The source text, one line for each sentence; ``None`` if no model reads it.
-        output: The new list, which appears when it is complete; ``-`` is standard output.
         models: The models, whose features come first.
         table_words: The one-word source phrases of the phrase table. Models of phrases give 0 to
             every other word that Moses copied or dropped, as a table does. With ``None``, such
             words get the model's score.
         scores: The numbers of other programs; their features follow those of the models.
         programs: The commands of programs to run, by the names of their features, which come last.
-        lines_per_block: The number of lines to hold in memory at a time.
-        numerics: Further settings that affect the digits, as JSON values. An interrupted run
-            continues only with the same settings.
-
-    Raises:
-        NBestError: The list violates its format, has no phrase segmentation, does not fit the
-            source or the scores, or already has a feature with the name of a new one.
-        SettingsError: Two features have the same name, or a model lacks its source.
-        ModelError: A model returns a score that is not a log-probability.
     """
-    programs = programs or {}
-    _check(models, [*(each.name for each in scores), *programs], source)
-    sentences: list[tuple[bytes, ...]] | None = None
-    if source is not None:
-        sentences = [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(source)]
-        _warn_of_unknown(models, sentences)
-    settings = {
-        "models": [
-            [each.name, each.model.loaded.digest, each.model.loaded.settings.factor]
-            for each in models
-        ],
-        "scores": [each.name for each in scores],
-        "programs": [*programs.items()] or None,
-        "table_words": None if table_words is None else _digest(table_words),
-        "lines_per_block": lines_per_block,
-        "numerics": numerics,
-    }
-    stream = BlockStream(
-        [path, *([] if source is None else [source]), *(each.path for each in scores)],
-        settings,
-        lambda counts, done: _blocks(path, lines_per_block, skip=done),
-        _Rescorer(path, sentences, models, scores, programs, table_words).rescored,
-        NBestCounts(),
-        what="rescoring",
-        unit="candidates",
-    )
-
-    def check_ends(_: Path, counts: NBestCounts) -> None:
-        for each in scores:
-            each.check_end(counts.lines)
-
-    return stream.write(output, check_ends).counts
-
-
-def _digest(words: AbstractSet[bytes]) -> str:
-    return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
-
-
-def _check(models: Sequence[NBestModel], others: Sequence[str], source: str | Path | None) -> None:
-    check_names([*(model.name for model in models), *others])
-    for model in models:
-        if source is None and model.kind.reads_source:
-            raise SettingsError(
-                f"the model {model.model.name} reads a source, but none is given",
-                remedy="name the text that the list translates with --source",
-            )
-
-
-def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes, ...]]) -> None:
-    """Warn if a model knows few words of the source text, which may be the wrong file."""
-    words = [word for sentence in source for word in sentence]
-    for model in models:
-        if model.kind.reads_source:
-            is_unknown = model.encoded(words, "source").tokens == UNK_ID
-            share = float(is_unknown.mean()) if len(is_unknown) else 0.0
-            if warning := unknown_warning(share):
-                said = f"{model.name}: {share:.2%} of the words of the source text are unknown"
-                click.echo(f"{said}\n{warning}", err=True)
-
-
-def _blocks(path: str | Path, max_lines: int, skip: int) -> Iterator[list[bytes]]:
-    with open_input(path) as stream:
-        for number, size in enumerate(block_sizes(max_lines)):
-            lines = list(itertools.islice(stream, size))
-            if not lines:
-                return
-            if number >= skip:
-                yield lines
-
-
-@dataclass(frozen=True)
-class _Rescorer:
-    """Adds features to the lines of a block; the arguments are those of `rescore_nbest`."""
 
     path: str | Path
-    sentences: Sequence[tuple[bytes, ...]] | None
+    source: str | Path | None
     models: Sequence[NBestModel]
-    scores: Sequence[NBestScores]
-    programs: Mapping[str, str]
-    table_words: AbstractSet[bytes] | None
+    table_words: AbstractSet[bytes] | None = None
+    scores: Sequence[NBestScores] = ()
+    programs: Mapping[str, str] = field(default_factory=dict)
+
+    def write(
+        self, output: str | Path, numerics: Mapping[str, object] | None = None
+    ) -> NBestCounts:
+        """Write the list with the new features.
+
+        Args:
+            output: The new list, which appears when it is complete; ``-`` is standard output.
+            numerics: Further settings that affect the digits, as JSON values. An interrupted run
+                continues only with the same settings.
+
+        Raises:
+            NBestError: The list violates its format, has no phrase segmentation, does not fit the
+                source or the scores, or already has a feature with the name of a new one.
+            SettingsError: Two features have the same name, or a model lacks its source.
+            ModelError: A model returns a score that is not a log-probability.
+        """
+        check_names(self.names)
+        for model in self.models:
+            if self.source is None and model.kind.reads_source:
+                raise SettingsError(
+                    f"the model {model.model.name} reads a source, but none is given",
+                    remedy="name the text that the list translates with --source",
+                )
+        if self.sentences is not None:
+            _warn_of_unknown(self.models, self.sentences)
+        words = self.table_words
+        settings = {
+            "models": [
+                [each.name, each.model.loaded.digest, each.model.loaded.settings.factor]
+                for each in self.models
+            ],
+            "scores": [each.name for each in self.scores],
+            "programs": [*self.programs.items()] or None,
+            "table_words": None if words is None else _digest(words),
+            "lines_per_block": LINES_PER_BLOCK,
+            "numerics": numerics,
+        }
+        stream = BlockStream(
+            [
+                *(self.path, *([] if self.source is None else [self.source])),
+                *(each.path for each in self.scores),
+            ],
+            settings,
+            lambda counts, done: _blocks(self.path, skip=done),
+            self._rescored,
+            NBestCounts(),
+            what="rescoring",
+            unit="candidates",
+        )
+
+        def check_ends(_: Path, counts: NBestCounts) -> None:
+            for each in self.scores:
+                each.check_end(counts.lines)
+
+        return stream.write(output, check_ends).counts
+
+    @cached_property
+    def sentences(self) -> list[tuple[bytes, ...]] | None:
+        """The words of the source text."""
+        if self.source is None:
+            return None
+        lines = read_lines(self.source)
+        return [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in lines]
 
     @cached_property
     def names(self) -> list[str]:
@@ -398,14 +413,12 @@ class _Rescorer:
         scores = [*(each.name for each in self.scores), *self.programs]
         return [*(model.name for model in self.models), *scores]
 
-    def rescored(self, lines: list[bytes], before: NBestCounts) -> tuple[bytes, NBestCounts]:
+    def _rescored(self, lines: list[bytes], before: NBestCounts) -> tuple[bytes, NBestCounts]:
         """Return the lines with their new features, and the counts up to their end."""
         candidates = []
         for number, line in enumerate(lines, before.lines + 1):
-            try:
+            with located(self.path, number):
                 candidates.append(self._read(line))
-            except NBestError as error:
-                raise error.at(self.path, number) from None
         counts, columns = score_candidates(self.models, candidates, self.table_words)
         for each in self.scores:
             columns.append(each.of_candidates(before.lines, len(candidates)))
@@ -455,3 +468,29 @@ class _Rescorer:
         return PIPES.join(
             [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]
         )
+
+
+def _digest(words: AbstractSet[bytes]) -> str:
+    return hashlib.sha256(b"\n".join(sorted(words))).hexdigest()
+
+
+def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes, ...]]) -> None:
+    """Warn if a model knows few words of the source text, which may be the wrong file."""
+    words = [word for sentence in source for word in sentence]
+    for model in models:
+        if model.kind.reads_source:
+            is_unknown = model.encoded(words, "source").tokens == UNK_ID
+            share = float(is_unknown.mean()) if len(is_unknown) else 0.0
+            if warning := unknown_warning(share):
+                said = f"{model.name}: {share:.2%} of the words of the source text are unknown"
+                click.echo(f"{said}\n{warning}", err=True)
+
+
+def _blocks(path: str | Path, skip: int) -> Iterator[list[bytes]]:
+    with open_input(path) as stream:
+        for number, size in enumerate(block_sizes(LINES_PER_BLOCK)):
+            lines = list(itertools.islice(stream, size))
+            if not lines:
+                return
+            if number >= skip:
+                yield lines

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from moses_integration.decoder.features.features import FeatureSet
-from moses_integration.decoder.loading.entries import collect_entries
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TableLoader
+from moses_integration.decoder.search.translation_options import collect_entries
 from moses_integration.doctor.tables import TableSurvey, survey_scores
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa, kneser_ney

@@ -160,15 +160,16 @@ class SecondStep:
         def score() -> dict[str, Any]:
             from moses_integration.nbest.rescoring import (
                 NBestModel,
+                NBestRescoring,
                 read_table_words,
-                rescore_nbest,
             )
 
             self.say(f"rescoring: computing {', '.join(scores.start)}")
             words = set().union(*map(read_table_words, tables)) if tables else None
             models = [*map(NBestModel.load, scores.models, scores.models.values())]
             source = self.settings.source
-            rescore_nbest(nbest, source, output, models, words, programs=scores.scorers)
+            rescoring = NBestRescoring(nbest, source, models, words, programs=scores.scorers)
+            rescoring.write(output)
             return {}
 
         settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}

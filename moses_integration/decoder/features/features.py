@@ -7,7 +7,8 @@ line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import itertools
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TypeVar
 
@@ -19,7 +20,7 @@ from moses_integration.ini.feature_weights import FeatureLayout, boolean_option
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.parameters import OUTPUT_SECTIONS, SHORT_NAMES
 from moses_integration.ini.problems import decoding_steps, section_problems
-from phrasescore.errors import IniError, counted, did_you_mean
+from phrasescore.errors import IniError, counted, did_you_mean, located
 from phrasescore.table.input_files import whole_number
 
 Understood = TypeVar("Understood")
@@ -28,8 +29,6 @@ Understood = TypeVar("Understood")
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
-# classes with one component; a PhrasePenalty may instead have one component for each table
-_SINGLE = ("Distortion", "WordPenalty", "PhrasePenalty", "UnknownWordPenalty")
 # sections that this package reads, or that affect only messages
 _READ = frozenset(
     [
@@ -125,10 +124,9 @@ class FeatureSet:
         neural_models: The neural language models.
         distortions: The component of each distortion feature.
         word_penalties: The component of each word penalty.
-        phrase_penalties: The component of each phrase penalty that counts all phrases.
-        table_penalties: The first component of each phrase penalty with one component per table.
+        phrase_penalties: Each component that counts phrases, with the decoding path whose phrases
+            it counts; ``None`` for all phrases.
         unknown_penalties: The component of each unknown-word penalty.
-        table_numbers: For each decoding path, the index of its phrase table in the ini.
     """
 
     layout: FeatureLayout
@@ -138,16 +136,8 @@ class FeatureSet:
     neural_models: tuple[NeuralModelFeature, ...]
     distortions: tuple[int, ...]
     word_penalties: tuple[int, ...]
-    phrase_penalties: tuple[int, ...]
-    table_penalties: tuple[int, ...]
+    phrase_penalties: tuple[tuple[int, int | None], ...]
     unknown_penalties: tuple[int, ...]
-    table_numbers: tuple[int, ...]
-
-    def table_penalty_components(self) -> Iterator[tuple[int, int]]:
-        """Yield pairs: a component that counts a table's phrases, and the table's decoding path."""
-        for first in self.table_penalties:
-            for path, number in enumerate(self.table_numbers):
-                yield first + number, path
 
     @classmethod
     def from_ini(cls, ini: MosesIni) -> FeatureSet:
@@ -158,87 +148,65 @@ class FeatureSet:
         """
         ini.refuse_old_style()
         _check_sections(ini)
-        _each(ini, ini.features, _check_feature)
+        for line in ini.features:
+            with located(ini.path, line.line):
+                _check_feature(line)
         layout = FeatureLayout.from_ini(ini)
         layout.read_weights(ini)
         for name in layout.sparse_weights(ini):
-            raise IniError(
+            raise ini.error(
                 f"the embedded decoder does not support sparse features, and {name} has a weight",
-                path=ini.path,
                 line=ini.weight_line(name),
                 remedy="delete the line, or decode with Moses",
             )
 
-        def of_kind(kind: str) -> list[FeatureLine]:
-            return [line for line in ini.features if line.kind == kind]
+        def each(
+            kind: str, understand: Callable[[FeatureLine, slice], Understood]
+        ) -> tuple[Understood, ...]:
+            found = []
+            for line in ini.features:
+                if line.kind == kind:
+                    with located(ini.path, line.line):
+                        found.append(understand(line, layout.slices[line.name]))
+            return tuple(found)
 
-        def components(kind: str, *, per_table: bool = False) -> tuple[int, ...]:
-            lines = (line for line in of_kind(kind) if _is_per_table(line) == per_table)
-            return tuple(slices[line.name].start for line in lines)
-
-        slices, declared = layout.slices, of_kind("PhraseDictionaryMemory")
-        _each(ini, ini.features, lambda line: _check_size(line, slices[line.name], len(declared)))
-        numbers = _mapped_tables(ini, declared)
-        mapped = [declared[number] for number in numbers]
+        tables = each("PhraseDictionaryMemory", _table)
+        paths = _mapped_tables(ini, len(tables))
+        counts = each(
+            "PhrasePenalty", lambda line, part: _phrase_counts(line, part, paths, len(tables))
+        )
         return cls(
             layout=layout,
-            tables=_each(ini, mapped, lambda line: _table(line, slices[line.name])),
-            reorderings=_each(
-                ini,
-                of_kind("LexicalReordering"),
-                lambda line: reordering_feature(line, slices[line.name]),
-            ),
-            language_models=tuple(
-                LanguageModelFeature(
-                    line.options["path"], line.line, part.start, part.stop - part.start == 2
-                )
-                for line in of_kind("KENLM")
-                for part in [slices[line.name]]
-            ),
-            neural_models=_each(
-                ini,
-                of_kind("FeedForwardLM"),
-                lambda line: NeuralModelFeature(
-                    line.options["path"], line.line, slices[line.name].start, *neural_options(line)
-                ),
-            ),
-            distortions=components("Distortion"),
-            word_penalties=components("WordPenalty"),
-            phrase_penalties=components("PhrasePenalty"),
-            table_penalties=components("PhrasePenalty", per_table=True),
-            unknown_penalties=components("UnknownWordPenalty"),
-            table_numbers=tuple(numbers),
+            tables=tuple(tables[number] for number in paths),
+            reorderings=each("LexicalReordering", reordering_feature),
+            language_models=each("KENLM", _language_model),
+            neural_models=each("FeedForwardLM", _neural_model),
+            distortions=each("Distortion", _component),
+            word_penalties=each("WordPenalty", _component),
+            phrase_penalties=tuple(itertools.chain.from_iterable(counts)),
+            unknown_penalties=each("UnknownWordPenalty", _component),
         )
 
 
-def _each(
-    ini: MosesIni, lines: Sequence[FeatureLine], understand: Callable[[FeatureLine], Understood]
-) -> tuple[Understood, ...]:
-    """Convert each line; errors name the line."""
-    found = []
-    for line in lines:
-        try:
-            found.append(understand(line))
-        except IniError as error:
-            raise error.at(ini.path, line.line) from None
-    return tuple(found)
-
-
-def _check_size(line: FeatureLine, part: slice, tables: int) -> None:
-    """Refuse a ``num-features`` that differs from the number of components of the class."""
-    if line.kind not in _SINGLE:
-        return
-    expected = tables if line.kind == "PhrasePenalty" and _is_per_table(line) else 1
-    if part.stop - part.start != expected:
+def _component(line: FeatureLine, part: slice, count: int = 1) -> int:
+    """Return the first component; refuse a ``num-features`` other than ``count``."""
+    if part.stop - part.start != count:
         raise IniError(
             f"num-features of {line.name} is {part.stop - part.start}, but the feature has "
-            f"{counted(expected, 'component')}",
+            f"{counted(count, 'component')}",
             remedy="correct num-features, or delete it",
         )
+    return part.start
 
 
-def _is_per_table(line: FeatureLine) -> bool:
-    return boolean_option("per-phrase-table", line.options.get("per-phrase-table", "0"))
+def _phrase_counts(
+    line: FeatureLine, part: slice, paths: list[int], tables: int
+) -> list[tuple[int, int | None]]:
+    """Return the components of a phrase penalty, as in `FeatureSet`."""
+    if not boolean_option("per-phrase-table", line.options.get("per-phrase-table", "0")):
+        return [(_component(line, part), None)]
+    first = _component(line, part, tables)
+    return [(first + number, path) for path, number in enumerate(paths)]
 
 
 def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
@@ -249,26 +217,31 @@ def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
             f"table-limit of {line.name} is {text[:_SHOWN]!r}, expected a whole number up to "
             f"{_MAX_ENTRIES:,}"
         )
-    return PhraseTableFeature(
-        line.options["path"], line.line, part.start, part.stop - part.start, limit
-    )
+    size = part.stop - part.start
+    return PhraseTableFeature(line.options["path"], line.line, part.start, size, limit)
 
 
-def _mapped_tables(ini: MosesIni, declared: list[FeatureLine]) -> list[int]:
+def _language_model(line: FeatureLine, part: slice) -> LanguageModelFeature:
+    counts_unknown = part.stop - part.start == 2
+    return LanguageModelFeature(line.options["path"], line.line, part.start, counts_unknown)
+
+
+def _neural_model(line: FeatureLine, part: slice) -> NeuralModelFeature:
+    path, options = line.options["path"], neural_options(line)
+    return NeuralModelFeature(path, line.line, part.start, *options)
+
+
+def _mapped_tables(ini: MosesIni, tables: int) -> list[int]:
     """Return the indexes of the tables that decoding paths use, one table for each path."""
-    if not declared:
-        raise IniError(
-            "no phrase table",
-            path=ini.path,
-            remedy="add a line for PhraseDictionaryMemory to [feature]",
-        )
+    if not tables:
+        remedy = "add a line for PhraseDictionaryMemory to [feature]"
+        raise ini.error("no phrase table", remedy=remedy)
     steps = decoding_steps(ini)
     paths = {path for path, _ in steps}
     if len(paths) < len(steps) or len(paths) > _MAX_PATHS + 1:
-        raise IniError(
+        raise ini.error(
             f"[mapping] has {len(steps)} tables on {len(paths)} decoding paths, and the embedded "
             f"decoder supports one table on each of up to {_MAX_PATHS + 1} paths",
-            path=ini.path,
             remedy="give each table its own path, or decode with Moses",
         )
     return [number for _, number in steps]

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from phrasescore.compiled import Records, borrowed, compiled
-from phrasescore.errors import InputError
+from phrasescore.errors import InputError, located
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
@@ -78,10 +78,8 @@ def parse_sentences(
     """
     sentences = []
     for number, line in enumerate(lines, 1):
-        try:
+        with located(path, number):
             sentences.append(parse_sentence(line, longest=longest))
-        except InputError as error:
-            raise error.at(path, number) from None
     return sentences
 
 

@@ -224,19 +224,39 @@ class TableLoader:
                 that this decoder does not support; the error names the line.
         """
 
-        def blocks() -> Iterator[TableBlock]:
-            lines = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
-            return _agreeing(read_blocks(path, format_of=lines), scores, where)
+        def format_of(lines: Sequence[bytes], path: str | Path) -> TableFormat:
+            find = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
+            found = find(lines, path)
+            if found.scores != scores:
+                raise PhraseTableError(
+                    f"the table has {counted(found.scores, 'score')}, but {where} declares "
+                    f"{scores}",
+                    path=path,
+                    line=1,
+                    remedy="correct path= or num-features= in the ini",
+                )
+            if found.hierarchical:
+                raise PhraseTableError(
+                    "a table of hierarchical rules, which the embedded decoder cannot use",
+                    path=path,
+                    line=1,
+                    remedy="decode with moses_chart",
+                )
+            return found
 
         # the kind is part of the key: otherwise a phrase table named as a reordering table would be
         # accepted once it is cached
         kind = "reordering table" if reordering else "table"
         if not self._in_memory:
             parts = (kind, sha256_of(path), str(scores), source.digest)
-            arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks(), scores, source))
+            arrays = cached_arrays(
+                self.cache,
+                parts,
+                lambda: _parse(read_blocks(path, format_of=format_of), scores, source),
+            )
         else:
             if (key := (kind, str(path))) not in self._held:
-                self._held[key] = _HeldTable.read(blocks())
+                self._held[key] = _HeldTable.read(read_blocks(path, format_of=format_of))
             arrays = self._held[key].parse(scores, source)
         phrases, values, *rest = arrays
         targets, words = TargetPhrases(*rest[:4]), WordTable.from_arrays(*rest[4:])
@@ -444,26 +464,6 @@ def parse_lines(
             return line, problem
         parsed.word_offsets[row + 1], parsed.link_offsets[row + 1] = words, links
     return -1, FINE
-
-
-def _agreeing(blocks: Iterator[TableBlock], scores: int, where: str) -> Iterator[TableBlock]:
-    for block in blocks:
-        found = block.format.scores
-        if found != scores:
-            raise PhraseTableError(
-                f"the table has {counted(found, 'score')}, but {where} declares {scores}",
-                path=block.path,
-                line=1,
-                remedy="correct path= or num-features= in the ini",
-            )
-        if block.format.hierarchical:
-            raise PhraseTableError(
-                "a table of hierarchical rules, which the embedded decoder cannot use",
-                path=block.path,
-                line=1,
-                remedy="decode with moses_chart",
-            )
-        yield block
 
 
 def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> Arrays:

@@ -19,7 +19,6 @@ from phrasescore.words.hashing import fill_row_slots, find_row, with_room
 
 _NONE = -1
 _FIRST_COVERAGES = 512
-_MANY_SLOTS = 64  # from this number of slots per coverage on, clearing all slots would be slow
 
 COVERAGE = np.dtype(
     [
@@ -142,15 +141,8 @@ def close_over_splits(estimates: NDArray[np.float64]) -> None:
 @compiled
 def clear_coverages(table: Coverages, sentence: SentenceSpans) -> None:
     """Remove all coverages except the empty one."""
-    used = table.used[0]
-    if used.coverages < table.slots.size // _MANY_SLOTS:
-        # an earlier sentence needed far more slots; the last entry goes first, because `find_row`
-        # finds an entry only while those added before it are there
-        for number in range(used.coverages - 1, -1, -1):
-            table.slots[find_row(table.slots, table.bits, table.bits[number])] = _NONE
-    else:
-        table.slots[:] = _NONE
-    used.coverages = used.steps = 0
+    table.slots[:] = _NONE
+    table.used[0].coverages = table.used[0].steps = 0
     table.scratch[:] = 0
     _number_of(table, sentence)  # the empty coverage is number 0
 

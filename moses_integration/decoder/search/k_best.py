@@ -139,7 +139,7 @@ def best_paths(
 
     Args:
         records: The hypotheses that are in use.
-        complete: The hypotheses that cover the sentence, at least one; the highest total first.
+        complete: The hypotheses that cover the sentence, the highest total first.
         first: The first target word of each option, shape (options + 1,).
         words: The target words of all options.
         settings: The settings of the list.
@@ -151,13 +151,13 @@ def best_paths(
     """
     is_sorted = np.zeros(records.size, np.bool_)  # arcs are sorted when first needed
     scratch = np.empty(records.size, np.int32)
-    best = records[complete[0]].total
+    best = records[complete[0]].total if complete.size > 0 else 0.0
     paths = [(best, np.int64(NONE), np.int64(NONE), np.int64(0))]
     heap = [(-best, 0)]
     # numba infers the type of a list or set from its first entry, so each begins with a dummy
     nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
     begins = {0: 0}  # path -> where it starts in `nodes`
-    while len(totals) <= settings.size and len(heap) > 0 and pops > 0:
+    while complete.size > 0 and len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
         number = heapq.heappop(heap)[1]  # the best derivation not listed yet
         total, parent, place, arc = paths[number]

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from moses_integration.nbest.arrays import NBestReader
-from moses_integration.nbest.format import read_nbest
-from moses_integration.nbest.segmentation import without_marks
+from moses_integration.nbest.format import read_nbest, without_marks
 from phrasescore.errors import NBestError
 from phrasescore.words.word_table import WordTable
 

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import read_nbest
-from moses_integration.nbest.rescoring import NBestModel, read_table_words, rescore_nbest
-from moses_integration.nbest.segmentation import PhrasePair, phrase_pairs
+from moses_integration.nbest.format import PhrasePair, phrase_pairs, read_nbest
+from moses_integration.nbest.rescoring import NBestModel, NBestRescoring, read_table_words
 from phrasescore.errors import NBestError, SettingsError
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Direction
@@ -70,7 +69,8 @@ VALUES = {(b"the house", b"la maison"): -1.5, (b".", b"."): -0.25}
 def rescored(folder: Path, text: bytes, *models: NBestModel, source: bytes = SOURCE) -> bytes:
     (folder / "list").write_bytes(text)
     (folder / "source").write_bytes(source)
-    rescore_nbest(folder / "list", folder / "source", folder / "out", models or [model_of(VALUES)])
+    rescoring = NBestRescoring(folder / "list", folder / "source", models or [model_of(VALUES)])
+    rescoring.write(folder / "out")
     return (folder / "out").read_bytes()
 
 
@@ -166,10 +166,8 @@ def span(first: int, last: int) -> bytes:
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),
         (b"\n", "1 column, expected at least 4"),
-        (b"la maison\n", "this looks like a text: write lines such as 0 ||| words"),
-        (b"H-0\t-0.5\tla\n", "this looks like columns separated by tabs, as from fairseq"),
-        (b"0 ||| la ||| -1.5\n", "this looks like three columns with one score, as from Nematus"),
-        (b"0 ||| la ||| -1.5 -2\n", "this looks like three columns with the scores of words"),
+        (b"la maison\n", "write lines such as 0 ||| words"),
+        (b"0 ||| la ||| -1.5\n", "write lines such as 0 ||| words"),
         (b"0 ||| la ||| LM0= -2\n", "the decoder was stopped, or the disk was full"),
     ],
 )
@@ -211,7 +209,7 @@ def test_the_value_is_that_of_the_decoder(
             for entry in read_entries(table)
         }
     source, words = golden / "decode" / "input.en", read_table_words(table)
-    rescore_nbest(nbest, source, tmp_path / "out", [model_of(values)], words)
+    NBestRescoring(nbest, source, [model_of(values)], words).write(tmp_path / "out")
     pairs = [
         (entry.features["PhraseModel0"][0], entry.features["TranslationModel0"][column])
         for entry in read_nbest(tmp_path / "out")
@@ -262,11 +260,11 @@ def test_a_source_is_needed_only_by_models_that_read_it(tmp_path: Path) -> None:
     (tmp_path / "list").write_bytes(LIST)
     words = {(b"", target): value for (_, target), value in SENTENCES.items()}
     model = model_of(words, kind="rnn-lm")
-    counts = rescore_nbest(tmp_path / "list", None, tmp_path / "out", [model])
+    counts = NBestRescoring(tmp_path / "list", None, [model]).write(tmp_path / "out")
     assert (counts.lines, counts.translations, counts.pairs) == (4, 3, 0)
     reading = model_of(SENTENCES, kind="rnn-search")
     with pytest.raises(SettingsError, match=r"reads a source, but none is given.*--source"):
-        rescore_nbest(tmp_path / "list", None, tmp_path / "out", [reading])
+        NBestRescoring(tmp_path / "list", None, [reading]).write(tmp_path / "out")
 
 
 def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) -> None:
@@ -284,7 +282,7 @@ def test_an_attention_model_gives_what_it_gives_each_pair_alone(tmp_path: Path) 
         loaded = load_model(folder)
         scoring = ScoringModel(name, loaded, SharedScorer(loaded.model, "cpu"))
         models.append(NBestModel(name, scoring))
-    rescore_nbest(tmp_path / "list", tmp_path / "source", tmp_path / "out", models)
+    NBestRescoring(tmp_path / "list", tmp_path / "source", models).write(tmp_path / "out")
     found = [entry.features for entry in read_nbest(tmp_path / "out")]
     for model in models:
         alone = UnsharedScorer(load_model(tmp_path / model.name).model, "cpu")

@@ -166,5 +166,5 @@ def test_blocks_have_no_lines(tmp_path: Path) -> None:
     with open_ngrams(written(tmp_path, "probing")) as model:
         blocks = list(model.blocks())
     assert [block.order for block in blocks] == [1, 2, 3]
-    assert {block.line_of(0) for block in blocks} == {None}
+    assert {block.first_line for block in blocks} == {0}
     assert model.has_unknown and not model.unknown_is_context
