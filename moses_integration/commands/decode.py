@@ -57,6 +57,16 @@ class SearchOptions(Options):
     cube_pruning_pop_limit: int | None = _search_option(
         "cube_pruning_pop_limit", "The number of hypotheses to pop for each stack."
     )
+    cube_pruning_diversity: int | None = _search_option(
+        "cube_pruning_diversity", "The minimum number of hypotheses per coverage."
+    )
+    max_phrase_length: int | None = _search_option(
+        "max_phrase_length", "The maximum number of words in a source phrase."
+    )
+    max_trans_opt_per_coverage: int | None = _search_option(
+        "max_trans_opt_per_coverage",
+        "The maximum number of translation options of a span; 0 for no limit.",
+    )
     drop_unknown: bool = flag("Drop unknown words without digits instead of copying them.")
     threads: int | None = option(
         THREADS, "The number of sentences to translate at once.  [the number of usable cores]"
@@ -82,6 +92,13 @@ class OutputOptions(Options):
         "List only the best derivation of each translation, or all derivations.",
         "--distinct/--no-distinct",
         default=NBestSettings().distinct,
+        needs=("nbest",),
+    )
+    n_best_factor: int = option(
+        BoundedInt(0, 10**4),
+        "The maximum number of derivations to examine for each line of a distinct list; 0 for "
+        "1000.",
+        default=NBestSettings().factor,
         needs=("nbest",),
     )
     include_segmentation_in_n_best: bool = flag(
@@ -142,7 +159,7 @@ def decode(options: DecodeOptions) -> None:
         click.echo(
             f"note: {RESCORING} beside {ini.path} is not used; name the folder to use it", err=True
         )
-    nbest = NBestSettings(options.nbest_size, options.distinct)
+    nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {
         "nbest": options.nbest,
         "unknowns": options.output_unknowns,

@@ -18,7 +18,7 @@ DEFAULT_TABLE_LIMIT = 20
 # longer than any real sentence; a longer line means that the text lacks line breaks
 LONGEST_SENTENCE = 300
 _MANY = 10**6
-_N_BEST_FACTOR = 20  # how many derivations Moses examines for a line of a distinct list
+_UNLIMITED_FACTOR = 1000  # the factor that Moses uses if n-best-factor is 0
 
 
 @dataclass(frozen=True)
@@ -101,15 +101,20 @@ class NBestSettings(NamedTuple):
     Attributes:
         size: The maximum number of derivations.
         distinct: Whether all derivations must have different words.
+        factor: The maximum number of derivations to examine for each entry of a distinct list; 0
+            for a thousand.
     """
 
     size: int = 100
     distinct: bool = True
+    factor: int = 20
 
     @property
     def pops(self) -> int:
         """The maximum number of derivations to examine."""
-        return self.size * (_N_BEST_FACTOR if self.distinct else 1)
+        if not self.distinct:
+            return self.size
+        return self.size * (self.factor or _UNLIMITED_FACTOR)
 
 
 @dataclass(frozen=True)
