@@ -23,6 +23,7 @@ DETAIL = (PROJECT / "docs" / "results-detail.md").read_text("utf-8")
 RESULTS = (PROJECT / "docs" / "results.md").read_text("utf-8")
 README = re.sub(r"\s+", " ", (PROJECT / "README.md").read_text("utf-8"))
 BLEU = partial(metric_scores, "bleu")
+FIELD = PROJECT / "docs" / "results" / "field.json"
 # a stored file -> its section of the page, its experiment, and the experiment's test sets
 STORED = {
     "multi30k.json": ("Multi30k", "multi30k.toml", ("test2016", "held-out")),
@@ -181,7 +182,7 @@ def test_the_table_of_tuning_is_that_of_its_runs() -> None:
 
 def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
     """The page has our scores and the best published ones, and the gain over the Transformer."""
-    results = field_table.Results.read(PROJECT / "docs" / "results" / "field.json")
+    results = field_table.Results.read(FIELD)
     page = (PROJECT / "docs" / "little-text.md").read_text("utf-8")
 
     def best(pair: str, kind: str) -> field_table.Row:
@@ -221,6 +222,30 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
     assert second.replace(" (", " BLEU (") in words
     readme = (PROJECT / "README.md").read_text("utf-8")
     assert f"gained {moved.replace('+', '').replace(' (', ' BLEU (')}" in readme
+
+
+def test_bleu_by_length() -> None:
+    """Each row follows from the statistics; a group of few sentences has no score."""
+    lines = [line for line in section("By length of the sentence") if line.startswith("| ")][1:]
+    field, captions = field_table.Results.read(FIELD), Rows("multi30k.json")
+    expected = {}
+    for name in ("Baseline", "CSLM + RNN", "CSLM + RNN + search on lists", "search alone"):
+        texts = [captions.statistics(name, text) for text in ("test2016", "held-out")]
+        expected["Multi30k", name] = np.concatenate(texts, 1)
+    for pair, title in {"en-hau": "Hausa", "en-yor": "Yoruba", "en-id": "Indonesian"}.items():
+        names = {"baseline": "baseline", "improved": "improved"}
+        for kind, ending in (("Transformer", "rel_news_newsft"), ("M2M-100", "news")):
+            names[kind] = f"{kind.lower().replace('-', '')}_{pair.replace('-', '_')}_{ending}"
+        for shown, name in names.items():
+            if any((row.pair, row.name) == (pair, name) for row in field.rows):
+                expected[title, shown] = field.statistics(field.row(pair, name, "raw"))
+    found = []
+    for (title, name), statistics in expected.items():
+        groups = field_table.scores_by_length(statistics)
+        cells = (points(score) if size >= 40 else "–" for size, score in groups)
+        found.append(f"| {title}, {name} | {' | '.join(cells)} |")
+    assert set(lines) <= set(found)
+    assert {line.split(",")[0] for line in lines} == {f"| {title}" for title, _ in expected}
 
 
 def _gain(results: field_table.Results, pair: str, first: str, second: str) -> str:
