@@ -107,10 +107,22 @@ def split_columns(line: bytes) -> list[bytes]:
         raise NBestError(
             f"{counted(len(columns), 'column')}, expected at least 4 "
             "(sentence ||| words ||| features ||| total)",
-            remedy=f"{CUT_REMEDY}; for a list of another program, write lines such as "
-            "0 ||| words ||| Score0= -1.5 ||| -1.5",
+            remedy=_conversion(columns),
         )
     return columns
+
+
+def _conversion(columns: list[bytes]) -> str:
+    """Return the advice for a line with too few columns, by the format that it resembles."""
+    numbers = [finite_number(number) for number in words_of(columns[-1])]
+    if len(columns) == 3 and numbers and None not in numbers:
+        scores = "one score, as from Nematus" if len(numbers) == 1 else "the scores of words"
+        found = f"three columns with {scores}"
+    elif len(columns) == 1:
+        found = "columns separated by tabs, as from fairseq" if b"\t" in columns[0] else "a text"
+    else:
+        return CUT_REMEDY
+    return f"this looks like {found}: write lines such as 0 ||| words ||| Score0= -1.5 ||| -1.5"
 
 
 def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:

@@ -166,8 +166,10 @@ def span(first: int, last: int) -> bytes:
         (LINE.rstrip(b"\n"), "the list ends in the middle of a line"),
         (b"0 ||| la\n", "2 columns, expected at least 4"),
         (b"\n", "1 column, expected at least 4"),
-        (b"la maison\n", "write lines such as 0 ||| words"),
-        (b"0 ||| la ||| -1.5\n", "write lines such as 0 ||| words"),
+        (b"la maison\n", "this looks like a text: write lines such as 0 ||| words"),
+        (b"H-0\t-0.5\tla\n", "this looks like columns separated by tabs, as from fairseq"),
+        (b"0 ||| la ||| -1.5\n", "this looks like three columns with one score, as from Nematus"),
+        (b"0 ||| la ||| -1.5 -2\n", "this looks like three columns with the scores of words"),
         (b"0 ||| la ||| LM0= -2\n", "the decoder was stopped, or the disk was full"),
     ],
 )
