@@ -47,7 +47,7 @@ def test_both_decoders_agree(
     added = phrasescore(*arguments)
     assert added.returncode == 0, added.stderr
     text = (tmp_path / "new.ini").read_text()
-    (tmp_path / "new.ini").write_text(re.sub("(TranslationModel0=.*) .*", r"\1 1", text))
+    (tmp_path / "new.ini").write_text(re.sub("(TranslationModel0=.*) .+ .+", r"\1 1 1", text))
     lines = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[:20]
     source = b"\n".join(lines) + b"\n"
     theirs = subprocess.run(

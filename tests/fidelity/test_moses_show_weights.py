@@ -140,7 +140,9 @@ def test_moses_loads_the_ini_with_the_new_column(
     """Moses loads the ini, whose path, num-features and weights agree with the table."""
     ini = MosesIni.parse(golden_ini)
     table = "system/phrase-table.5col.gz"
-    change = with_table(ini, find_table_feature(ini), table, 5, 0.2)
-    done = show_weights(change.ini.to_bytes())
+    line = find_table_feature(ini)
+    after, _ = with_table(ini, line, table, 5)
+    after = after.with_weights({line.name: (*after.weights[line.name][:-1], 0.2)})
+    done = show_weights(after.to_bytes())
     assert done.returncode == 0
     assert done.stdout.splitlines()[-1].split()[-1] == "0.200000"
