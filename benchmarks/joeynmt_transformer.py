@@ -5,7 +5,9 @@ Settings for little text: 2,000 joint byte-pair merges, batches of 1,000 tokens,
 dropout 0.3 and label smoothing 0.1 (after Sennrich and Zhang 2019, "Revisiting Low-Resource Neural
 Machine Translation", whose own networks are recurrent). The text is raw and cased, and so is the
 translation. The clock counts the CPU time of the training alone, without byte-pair merges and
-translating. Nothing chooses among checkpoints: the last weights translate.
+translating. Nothing chooses among checkpoints: the last weights translate, greedily, because a beam
+of five takes longer than the training. Tried with JoeyNMT 2.3.0, sentencepiece 0.2.0 and
+importlib_metadata, which it imports without asking for it.
 
 The script runs in a separate environment with joeynmt, and needs no part of this project:
 
@@ -129,8 +131,7 @@ def configuration(
         "testing": {
             "batch_size": 64,
             "batch_type": "sentence",
-            "beam_size": 5,
-            "beam_alpha": 1.0,
+            "beam_size": 1,
             "max_output_length": -1,  # 1.5 times the longest source
             "eval_metrics": ["bleu"],
         },
