@@ -176,7 +176,7 @@ def test_second_start_reads_the_cache(phrasescore: Phrasescore, ini: Path, tmp_p
     ("text", "status", "said"),
     [
         (b"s0\ns1 | s2\n", 3, "standard input:2: the word '|' has an unescaped bar"),
-        (b"s0 " * 500, 3, "standard input:1: 500 words in one line"),
+        (b"s0 " * 1001, 3, "standard input:1: 1001 words in one line"),
         (b"s0 [X]\n", 3, "unescaped brackets"),
         (b'<x translation="a">s0</x>\n', 3, "XML markup"),
         (b"((('s0',1.0,1),),)\n", 3, "lattice"),

@@ -22,7 +22,6 @@ from pathlib import Path
 import numpy as np
 from rapidfuzz.distance import Levenshtein
 
-from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import write_atomically
@@ -33,6 +32,7 @@ from tuning.metrics.metric_settings import TEST_SEED, ScoreTable, points
 _MAX_MEAN_WORDS = 4.0
 _PAIRS = "write one word on each line: the word, a tab, its normal form"
 _DRAWS = 1000
+_LONGEST_WORD = 300  # characters
 
 
 @dataclass(frozen=True)
@@ -112,9 +112,9 @@ def _read_columns(
             raise CorpusError(problem, path=path, line=number, remedy=remedy)
         composed = [unicodedata.normalize("NFC", text) for text in texts]
         for name, text in zip(names, composed, strict=True):
-            if len(text) > LONGEST_SENTENCE:
+            if len(text) > _LONGEST_WORD:
                 raise CorpusError(
-                    f"{name} of {len(text):,} characters, expected at most {LONGEST_SENTENCE}",
+                    f"{name} of {len(text):,} characters, expected at most {_LONGEST_WORD}",
                     path=path,
                     line=number,
                     remedy="split or remove it",

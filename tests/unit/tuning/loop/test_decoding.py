@@ -39,6 +39,17 @@ def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:
     assert not (tmp_path / "filtered").exists()
 
 
+def test_a_dev_set_has_one_long_line(tmp_path: Path) -> None:
+    """A line longer than the longest of a published dev set, 333 words, is decoded like others."""
+    toy = write_toy_system(tmp_path / "toy")
+    for path in (toy.source, toy.reference):
+        text = path.read_bytes()
+        path.write_bytes(text + b" ".join(text.split() * 400)[:3000].rpartition(b" ")[0] + b"\n")
+    assert len(toy.source.read_bytes().splitlines()[-1].split()) > 333
+    report = tune(settings_of(toy, rounds=1), tmp_path / "tuned", [].append)
+    assert report.runs[0].rounds[0].candidates > 0
+
+
 def test_what_lists_do_not_show_is_reckoned_with(tmp_path: Path) -> None:
     """A component that is not tuned keeps its weight, and tuning takes it into account."""
     toy = write_toy_system(tmp_path / "toy")
