@@ -1,164 +1,43 @@
-"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run.
-
-Checkpoints are torch files that are written atomically, and read with ``weights_only``, so a file
-from a stranger cannot run code.
-"""
+"""The training loop: updates, evaluations, checkpoints, and resuming a stopped run."""
 
 from __future__ import annotations
 
-import contextlib
-import dataclasses
-import io
 import itertools
-import os
-import pickle
 import time
-import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 import torch
 
-from phrasescore.closed_settings import from_mapping
 from phrasescore.compiled import compiling_seconds
-from phrasescore.errors import InputError, ResumeError, SettingsError
-from phrasescore.model.folder import CURVES, PROVENANCE, CurvePoint, load_model
+from phrasescore.model.folder import CURVES, CurvePoint, load_model
 from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.sequence_model import SequenceModel
-from phrasescore.runs.file_kinds import open_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import stop_requests
-from phrasescore.runs.json_files import read_object
 from phrasescore.runs.progress import Progress
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
+from phrasescore.training.checkpoint import (
+    BEST,
+    LATEST,
+    TrainingState,
+    another_refused,
+    finished_state,
+    load_checkpoint,
+    save_checkpoint,
+)
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
 from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
 
-LATEST, BEST = "checkpoint.pt", "best.pt"
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,
 # evaluations would take all of the time.
 _TRAINING_PER_EVALUATION = 4.0
 # The number of passes is foretold after these seconds, or after this share of the time if less.
 _SECONDS_TO_FORETELL, _SHARE_TO_FORETELL = 5.0, 0.1
-
-
-@dataclass
-class TrainingState:
-    """The progress of a run.
-
-    Attributes:
-        epoch: Index of the current pass over the data, from 0.
-        position: Number of batches of this pass that are done.
-        updates: Number of updates over all passes.
-        begun: Number of updates of the finished model that is being trained further; the
-            optimiser's moments do not cover them.
-        words: Number of target words trained on, </s> included.
-        seconds: Seconds of training over all resumed runs.
-        evaluations: Number of evaluations.
-        best_nll: Lowest held-out nats per word.
-        since_best: Number of evaluations after the evaluation that found ``best_nll``.
-        loss: Loss, summed over all words since the last evaluation.
-        loss_words: Number of these words.
-    """
-
-    epoch: int = 0
-    position: int = 0
-    updates: int = 0
-    begun: int = 0
-    words: int = 0
-    seconds: float = 0.0
-    evaluations: int = 0
-    best_nll: float = float("inf")
-    since_best: int = 0
-    loss: float = 0.0
-    loss_words: int = 0
-
-
-def save_checkpoint(
-    path: Path,
-    state: TrainingState,
-    weights: dict[str, torch.Tensor],
-    moments: torch.Tensor | None = None,
-) -> None:
-    """Write a checkpoint atomically.
-
-    Args:
-        path: The file.
-        state: Progress of the run.
-        weights: The model's ``state_dict``.
-        moments: The optimiser's moments; ``None`` for the best model, as no run resumes from it.
-    """
-    buffer = io.BytesIO()
-    content = {"state": dataclasses.asdict(state), "weights": weights, "moments": moments}
-    torch.save(content, buffer)
-    write_atomically(path, buffer.getvalue())
-
-
-def load_checkpoint(
-    path: Path,
-) -> tuple[TrainingState, dict[str, torch.Tensor], torch.Tensor | None]:
-    """Read a checkpoint: state, weights, and the optimiser's moments or ``None``.
-
-    Raises:
-        ResumeError: The file is missing, damaged or not a checkpoint.
-    """
-    with another_refused(path), open_regular(path) as stream:
-        unpacked = sum(each.file_size for each in zipfile.ZipFile(stream).infolist())
-        if unpacked > stream.seek(0, os.SEEK_END):
-            raise ValueError("its records are compressed")
-        stream.seek(0)
-        content = torch.load(stream, map_location="cpu", weights_only=True)
-        state = from_mapping(TrainingState, content["state"], where="state")
-        return state, content["weights"], content["moments"]
-
-
-@contextlib.contextmanager
-def another_refused(path: Path) -> Iterator[None]:
-    """Turn errors about a checkpoint's content into a `ResumeError`.
-
-    Args:
-        path: The checkpoint's file.
-
-    Raises:
-        ResumeError: The checkpoint is missing, damaged, or belongs to another model.
-    """
-    try:
-        yield
-    except FileNotFoundError:
-        raise ResumeError("no checkpoint to resume from", path=path) from None
-    except _DAMAGES as error:
-        reason = str(error).partition("\n")[0]
-        raise ResumeError(
-            f"not a usable checkpoint ({reason})", path=path, remedy="train again with --overwrite"
-        ) from None
-
-
-_DAMAGES = (
-    *(OSError, EOFError, RuntimeError, LookupError, TypeError, ValueError, AttributeError),
-    *(InputError, SettingsError, pickle.UnpicklingError, zipfile.BadZipFile),
-)
-
-
-def finished_state(model: Path) -> TrainingState:
-    """Return the final progress of the run that trained a finished model.
-
-    Raises:
-        ResumeError: The record of the run lacks its progress.
-    """
-    with another_refused(model / PROVENANCE):
-        record = read_object(model / PROVENANCE)
-        figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
-        best = next((figure["nll"] for figure in figures if figure), float("inf"))
-        names = ("epoch", "position", "updates", "words", "seconds")
-        done = {name: record["training"][name] for name in names if name in record["training"]}
-        begun = {"begun": done["updates"], "best_nll": best}
-        return from_mapping(TrainingState, done | begun, where="training")
 
 
 def say(text: str) -> None:

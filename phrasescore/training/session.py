@@ -43,6 +43,7 @@ from phrasescore.runs.ledger import (
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
+from phrasescore.training.checkpoint import BEST, LATEST, another_refused
 from phrasescore.training.encoding import encode
 from phrasescore.training.evaluation import (
     HeldOutFigure,
@@ -50,7 +51,7 @@ from phrasescore.training.evaluation import (
     normalisers,
     refuse_divergence,
 )
-from phrasescore.training.loop import BEST, LATEST, Trainer, another_refused, say
+from phrasescore.training.loop import Trainer, say
 from phrasescore.training.pairs import EncodedPairs, Split, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
 from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of

@@ -14,14 +14,14 @@ import torch
 from phrasescore.errors import ResumeError, SettingsError
 from phrasescore.model.folder import CurvePoint
 from phrasescore.runs.ledger import RECORD, Entry, check_owner, remove_work, write_entry
-from phrasescore.training.evaluation import add_point, begin_curve
-from phrasescore.training.loop import (
+from phrasescore.training.checkpoint import (
     TrainingState,
     another_refused,
     finished_state,
     load_checkpoint,
     save_checkpoint,
 )
+from phrasescore.training.evaluation import add_point, begin_curve
 from phrasescore.training.session import train_model
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
