@@ -47,6 +47,7 @@ BASELINE, IMPROVED, TUNED = "baseline", "improved", "build and tune"
 TRANSFORMER = "Transformer, equal time"
 # the longest reference of each group of sentences, in words; the last group has the others
 LENGTHS = (10, 20, 30, 40)
+_LEAST_SENTENCES = 40  # with fewer, a group has no score
 VARIANTS = ("raw", "tokens")
 BLEU = partial(metric_scores, "bleu")
 Statistics = NDArray[np.int64]
@@ -153,15 +154,19 @@ def pooled(
     return float(np.mean(gains)), float(low), float(high), float(min(1.0, 2 * tail))
 
 
-def scores_by_length(statistics: Statistics) -> list[tuple[int, float]]:
-    """Return the number of sentences, and the mean BLEU of all runs, for each group of `LENGTHS`.
+def bleu_by_length(statistics: Statistics) -> list[str]:
+    """Return the mean BLEU of all runs for each group of `LENGTHS`; "–" for few sentences.
 
     Args:
         statistics: Shape (runs, sentences, 9); the last column is the reference's length.
     """
     group = np.searchsorted(LENGTHS, statistics[0, :, -1])
     inside = [group == number for number in range(len(LENGTHS) + 1)]
-    return [(int(each.sum()), float(BLEU(statistics[:, each].sum(1)).mean())) for each in inside]
+    scores = (BLEU(statistics[:, each].sum(1)).mean() for each in inside)
+    return [
+        points(float(score)) if each.sum() >= _LEAST_SENTENCES else "–"
+        for each, score in zip(inside, scores, strict=True)
+    ]
 
 
 def table(results: Results, pair: str) -> Iterator[str]:
@@ -189,7 +194,13 @@ def summary(results: Results) -> Iterator[str]:
     """Yield a table for each pair, and the mean gain over all pairs."""
     for pair in sorted({row.pair for row in results.rows}):
         verdict = results.records[pair]["verdict"] if pair in results.records else ""
-        yield from ["", f"{pair} {verdict}", "", *table(results, pair)]
+        yield from ["", f"{pair} {verdict}", "", *table(results, pair), ""]
+        yield f"| words of the reference, up to | {' | '.join(map(str, LENGTHS))} | more |"
+        yield "|---" * (len(LENGTHS) + 2) + "|"
+        for row in results.rows:
+            if (row.pair, row.variant) == (pair, "raw"):
+                cells = bleu_by_length(results.statistics(row))
+                yield f"| {row.name} | {' | '.join(cells)} |"
     firsts = [BASELINE] if results.pairs else []
     if results.pairs and set(results.pairs) <= set(results.trainings):
         firsts.append(TRANSFORMER)

@@ -32,9 +32,8 @@ if TYPE_CHECKING:
 
 Sentences = Sequence[tuple[bytes, ...]]
 
-# how many sentences are loaded together: the table entries of twice as many must fit into memory.
-# They are whole blocks: after an interruption, the same sentences are rescored together.
-_BATCH = 100 * BLOCK
+# how many words form a batch: the table entries of two batches must fit into memory
+_BATCH_WORDS = 250_000
 # A higher share of unknown words means that the text was prepared for another system. Texts with
 # fewer words are too short to judge.
 _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
@@ -143,8 +142,7 @@ def _blocks(
     """Decode the sentences that are not done yet; yield them in blocks of ``size``."""
     if not sentences:  # an empty block, so that a gzip output is a valid gzip file
         yield _Block(iter(()), 0)
-    for first in range(done, len(sentences), _BATCH):
-        batch = sentences[first : first + _BATCH]
+    for first, batch in _batches(sentences, done):
         loaded = decoder.load(batch)
         if first == done:
             _warn_of_unknown(loaded)
@@ -165,3 +163,18 @@ def _warn_of_unknown(loaded: LoadedInput) -> None:
             "system (phrasescore doctor)",
             err=True,
         )
+
+
+def _batches(sentences: Sentences, done: int) -> Iterator[tuple[int, Sentences]]:
+    """Yield batches of about ``_BATCH_WORDS`` words, each with the index of its first sentence.
+
+    A batch has whole blocks: after an interruption, the same sentences are rescored together.
+    """
+    first, words = done, 0
+    for number, sentence in enumerate(sentences[done:], done):
+        if words >= _BATCH_WORDS and (number - done) % BLOCK == 0:
+            yield first, sentences[first:number]
+            first, words = number, 0
+        words += len(sentence)
+    if first < len(sentences):
+        yield first, sentences[first:]

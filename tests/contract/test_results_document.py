@@ -246,8 +246,7 @@ def test_bleu_by_length() -> None:
                 expected[title, shown] = field.statistics(field.row(pair, name, "raw"))
     found = []
     for (title, name), statistics in expected.items():
-        groups = field_table.scores_by_length(statistics)
-        cells = (points(score) if size >= 40 else "–" for size, score in groups)
+        cells = field_table.bleu_by_length(statistics)
         found.append(f"| {title}, {name} | {' | '.join(cells)} |")
     assert set(lines) <= set(found)
     assert {line.split(",")[0] for line in lines} == {f"| {title}" for title, _ in expected}

@@ -101,7 +101,8 @@ def parse_sentence(line: bytes, *, longest: int = LONGEST_SENTENCE) -> tuple[byt
     if len(words) > longest:
         raise InputError(
             f"{len(words)} words in one line, where at most {longest} are translated",
-            remedy="put one sentence on each line, or raise --max-sentence-length of the command",
+            remedy="put one sentence on each line; decode and force-score can be given a larger "
+            "--max-sentence-length",
         )
     return words
 
