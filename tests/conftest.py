@@ -124,12 +124,16 @@ def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
 _PROGRESS_LINE = re.compile(rb"[^:\n]+: .*\[\d+:\d\d.*(?:/s|s/ ).*\]\n")
 
 
+# what a process says that compiles, or waits for another one that does
+_COMPILING = re.compile(rb"(?:waiting for process \d*, which is )?compiling for this machine, .*\n")
+
+
 def said(errors: bytes) -> bytes:
     """Return a standard error without the lines that only a slow or new machine prints."""
     return b"".join(
         line
         for line in errors.splitlines(keepends=True)
-        if not (line.startswith(b"compiling for this machine") or _PROGRESS_LINE.fullmatch(line))
+        if not (_COMPILING.fullmatch(line) or _PROGRESS_LINE.fullmatch(line))
     )
 
 
