@@ -61,7 +61,8 @@ def named_command(text: str) -> tuple[str, str]:
     name, _, command = text.partition("=")
     if not (name and command.strip()):
         raise SettingsError(
-            f"the scorer {text!r} is not NAME='COMMAND'", remedy="write e.g. CT2='python3 ct2.py'"
+            f"{text!r} is not NAME='COMMAND', which --scorer and --rescore-scorer take",
+            remedy="write e.g. CT2='python3 ct2.py'",
         )
     return name, command
 

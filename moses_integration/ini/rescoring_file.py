@@ -192,7 +192,7 @@ def check_names(names: Iterable[str], taken: Iterable[str] = ()) -> None:
     for name in names:
         if not TUNABLE_NAME.fullmatch(name):
             raise SettingsError(
-                f"a feature cannot be called {name!r}",
+                f"{name!r} cannot be the name of a feature",
                 remedy="use letters and digits only, a letter first, as mert-moses.pl requires",
             )
         if [*names, *taken].count(name) > 1:

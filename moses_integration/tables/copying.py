@@ -254,7 +254,8 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
         for line, key, named in named_paths(ini):
             found = find_model_file(named, line.kind)
             option = "" if key == "path" else f"{key}."
-            name = file_name(f"{line.name}.{option}{found.name}", "")
+            with ini.at(line.line):
+                name = file_name(f"{line.name}.{option}{found.name}", "")
             _copy(found, part / name)
             originals[name] = found
             # Moses adds the ending of a binary form to the path in the ini

@@ -22,7 +22,8 @@ from phrasescore.commands.options import (
     Result,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT, OUTPUT_FOLDER, add_outputs
-from phrasescore.errors import SettingsError, counted
+from phrasescore.errors import STANDARD_OUTPUT, SettingsError, counted
+from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import provenance
 
 
@@ -257,9 +258,8 @@ def map_command(options: MapOptions) -> None:
 
     check_map_libraries()
     if not options.output.lower().endswith((".html", ".htm")):
-        raise SettingsError(
-            "a map is an HTML page", path=options.output, remedy="end its name in .html"
-        )
+        name = STANDARD_OUTPUT if options.output == STANDARD_STREAM else options.output
+        raise SettingsError("a map is an HTML page", path=name, remedy="end its name in .html")
     if options.table is None:
         from phrasescore.analysis.vectors import word_vectors
         from phrasescore.model.folder import load_weights

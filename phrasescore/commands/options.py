@@ -220,9 +220,7 @@ class Reordering(Options):
             return None
         if not keeps_work(output):
             raise SettingsError(
-                "with a reordering table, the output must be a file",
-                path=output,
-                remedy="name a file with -o",
+                "with a reordering table, the output must be a file", remedy="name a file with -o"
             )
         if keeps_work(new):
             # the table is written last, but another process that writes it, or a link with the

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import click
 
-from phrasescore.errors import STANDARD_OUTPUT, SettingsError, refusal, unwritable
+from phrasescore.errors import STANDARD_OUTPUT, SettingsError, refusal
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
 from phrasescore.runs.final_names import scratch_folder
 
@@ -269,11 +269,8 @@ def _refuse_unwritable(named: _Named) -> None:
         return
     if named.found is not None and stat.S_ISDIR(named.found.st_mode):
         raise SettingsError("a folder, where a file was expected", path=path, remedy="name a file")
-    try:
-        with scratch_folder(path):
-            pass
-    except OSError as error:
-        raise unwritable(error, path) from None
+    with scratch_folder(path):
+        pass
 
 
 def refuse_unwritable_folder(path: Path) -> None:

@@ -264,9 +264,12 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
         mode: The permissions of the folder.
 
     Raises:
-        OSError: The folder cannot be created.
+        SettingsError: The folder cannot be created; the error names the output.
     """
-    folder, descriptor = _new_folder(Path(path), mode)
+    try:
+        folder, descriptor = _new_folder(Path(path), mode)
+    except OSError as error:
+        raise unwritable(error, path) from None
     try:
         yield folder
     finally:

@@ -217,7 +217,12 @@ def _opened(path: str | Path) -> Iterator[BinaryIO]:
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         part = own_file(hidden(path, "part"), os.O_APPEND, 0)
     with part:
-        yield part
+        try:
+            yield part
+        except BaseException:
+            if not _size(part):  # an empty part holds no work, e.g. if another output was refused
+                hidden(path, "part").unlink(missing_ok=True)
+            raise
 
 
 @contextlib.contextmanager

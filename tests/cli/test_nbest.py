@@ -221,7 +221,7 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
     (tmp_path / "scores").write_text("1\n2\n3\n")
     for options, status, message in [
         (["--name", "LM0"], 3, "the list has a feature LM0 already"),
-        (["--name", "A B"], 2, "a feature cannot be called 'A B'"),
+        (["--name", "A B"], 2, "'A B' cannot be the name of a feature"),
         (["--name", "A", "--name", "B"], 2, "2 names for 0 models and 1 file of scores"),
     ]:
         done = phrasescore("nbest", "list", "--scores", "scores", "-o", "out", *options)

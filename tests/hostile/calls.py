@@ -132,7 +132,7 @@ CALLS: tuple[Call, ...] = (
     _call("prune", _TABLE, "-o", Write("table"), "--top", "1", "--column", "1", "--drop",
           Read("drop.tsv", "drop"), "--reordering", _ORDER, "--reordering-output",
           Write("order"), *_JSON),
-    _call("ini pack", _INI, Write("packed", folder=True)),
+    _call("ini pack", _INI, Write("packed", folder=True), beside=_SYSTEM),
     _call("ini add-column", _INI, "--table", Read("phrase-table.gz", "table"), "-o", Write("ini")),
     _call("ini absolute-paths", _INI, "-o", Write("ini"), beside=_SYSTEM),
     _call("ini add-language-model", _INI, "--model", _LM, "-o", Write("ini"), "--unnormalised"),

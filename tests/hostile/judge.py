@@ -63,7 +63,7 @@ def faults(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[s
         yield "accepted"
     if ended.status != 0 and case.outcome == "accepted":
         yield "refused"
-    if ended.status not in (0, _READER_GONE):
+    if ended.status not in (0, _READER_GONE) and not _has_differences(case, ended):
         yield from _faults_of_words(case, ended)
     yield from _faults_of_files(case, ended, before, after)
     if ended.left:
@@ -97,7 +97,7 @@ def _shown(name: str) -> tuple[str, ...]:
 
 def _faults_of_files(case: Case, ended: Observed, before: Tree, after: Tree) -> Iterator[str]:
     """Check that only outputs change, and only if the command succeeds."""
-    well = ended.status == 0 or _has_findings(case, ended)
+    well = ended.status == 0 or _has_findings(case, ended) or _has_differences(case, ended)
     # there was no room for the report of the command, but the work itself is complete
     well = well or (ended.status == _NO_ROOM and case.place == "out/result.json")
     may = [f"work/{write.path}" for write in case.call.writes() if well or write.keeps]
@@ -119,6 +119,11 @@ def _faults_of_files(case: Case, ended: Observed, before: Tree, after: Tree) -> 
 def _has_findings(case: Case, ended: Observed) -> bool:
     """Return whether the doctor found an error, which is a valid result."""
     return case.call.command == ("doctor",) and ended.status == 1 and bool(ended.output)
+
+
+def _has_differences(case: Case, ended: Observed) -> bool:
+    """Return whether force-score --check found differences, which is a valid result."""
+    return case.place == "--check" and ended.status == 1 and b"of them off by more" in ended.errors
 
 
 def _place(name: str) -> str:

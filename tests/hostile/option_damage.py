@@ -71,8 +71,13 @@ def option_damage(call: Call) -> Iterator[SpoiltOption]:
             continue
         for damage, value in (NUMBERS if kind == "number" else TEXTS).items():
             words = (*option.opts, name.lstrip("-"), name.lstrip("-").replace("-", "_"))
-            # a message may also quote the value
-            named = (*words, *((value[:20],) if value else ()))
+            # a message may also quote the value, as written or as click reads it
+            quoted = {value[:20]} - {""}
+            if len(value) < 100 and value.replace("_", "").isdecimal():
+                quoted.add(str(int(value))[:20])
+            if value.startswith("-"):  # after an option whose value may be left out
+                quoted.add(value[:2])
+            named = (*words, *quoted)
             yield SpoiltOption(name, value, damage, kind == "number", named)
 
 

@@ -51,8 +51,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
       for damage in ("num-features=*", "a table's path *", "a model's path *", "a weight *",
                      "table-limit=*", "factors of *", "order=*", "*features*", "an unknown feature",
                      "stack *", "distortion-limit *", "a section twice")),
-    *((f"ini absolute-paths | in/{file} | *", "either", "the file must exist, but is not read")
-      for file in ("phrase-table", "lm.arpa", "reordering")),
+    *((f"ini {call} | in/{file} | *", "either", "the file must exist, but is not read as a model")
+      for call in ("absolute-paths", "pack") for file in ("phrase-table", "lm.arpa", "reordering")),
     ("* | in/moses.ini | a table called *", "either", "a name is not used as a path"),
     ("* | in/moses.ini | ttable-limit *", "either", "the section is not used"),
     ("* | in/moses.ini | weight-file *", "either", "the section is not used"),

@@ -221,6 +221,8 @@ def grouped(texts: tuple[str, ...], default: str) -> dict[str, list[str]]:
         if not equals or "/" in name or Path(text).exists():
             name, path = default, text
         if not name or not path:
-            raise SettingsError(f"{text!r} is not NAME=FILE", remedy="write for example rnn=a.txt")
+            raise SettingsError(
+                f"the --{default} {text!r} is not NAME=FILE", remedy="write for example rnn=a.txt"
+            )
         found.setdefault(name, []).append(path)
     return found

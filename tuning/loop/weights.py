@@ -140,7 +140,7 @@ class WeightPlan:
         if not found:
             known = sorted({*self.names, *feature_of})
             raise SettingsError(
-                f"no weight that may be tuned is called {name}{did_you_mean(name, known)}",
+                f"no weight to freeze is called {name!r}{did_you_mean(name, known)}",
                 remedy=f"choose among: {', '.join(known)}",
             )
         return found

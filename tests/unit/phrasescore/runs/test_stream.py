@@ -142,7 +142,10 @@ def test_unwritable_folder(tmp_path: Path) -> None:
 def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
     tmp_path: Path, ending: str, kind: str
 ) -> None:
-    """Links and folders in place of work files are refused, not followed or removed."""
+    """Links and folders in place of work files are refused, not followed or removed.
+
+    Of another output, which was opened before, no empty part stays.
+    """
     (tmp_path / "victim").write_bytes(b"mine")
     place = tmp_path / f".out.{ending}"
     if kind == "folder":
@@ -151,7 +154,7 @@ def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
         place.symlink_to("victim" if kind == "link" else place.name)
     before = sorted(tmp_path.iterdir())
     with pytest.raises(SettingsError, match="cannot write there"):
-        JournaledOutputs([tmp_path / "out"], WORK).opened().__enter__()
+        JournaledOutputs([tmp_path / "first", tmp_path / "out"], WORK).opened().__enter__()
     assert sorted(tmp_path.iterdir()) == before
     assert (tmp_path / "victim").read_bytes() == b"mine"
 
