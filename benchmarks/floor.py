@@ -19,7 +19,7 @@ import torch
 
 from benchmarks.shared_work import Steps
 from phrasescore.model.kinds import EncoderDecoderSettings
-from phrasescore.scoring.step_kernels import add_panel
+from phrasescore.scoring.gated_kernels import add_panel
 
 _M, _K, _N = 4096, 1000, 3000
 _LOGITS_AT_ONCE = 128  # rows; 5.7 MB at 11,207 words, so they fit in the cache

@@ -65,7 +65,6 @@ BATCH = BoundedInt(1, 10**6)
 BEAM = BoundedInt(1, 1000)
 # position of a score among the scores of a line of a phrase table, counted from 1
 COLUMN = BoundedInt(1, 10_000)
-WEIGHT = BoundedFloat(-1e6, 1e6)
 
 
 def say(line: str) -> None:

@@ -43,7 +43,7 @@ _MAX_NAME = 230
 
 
 @contextlib.contextmanager
-def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]:
+def open_output(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for writing that gets its final name only when it is complete.
 
     The data are written to a hidden file beside ``path``. At the end, this file is flushed to disk
@@ -52,7 +52,6 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
 
     Args:
         path: The final name.
-        packed: Whether data for a name that ends in ``.gz`` are compressed already.
 
     Raises:
         SettingsError: The folder does not exist or cannot be written.
@@ -75,7 +74,7 @@ def open_output(path: str | Path, *, packed: bool = False) -> Iterator[BinaryIO]
         raise unwritable(error, path) from None
     try:
         with raw:
-            if part is not None and is_gzip_name(path) and not packed:
+            if part is not None and is_gzip_name(path):
                 with io.BufferedWriter(_GzipMembers(raw), _BLOCK) as zipped:
                     yield cast(BinaryIO, zipped)
             else:

@@ -307,7 +307,7 @@ class BlockStream(Generic[Block, Counts]):
         nothing: The counts before the first block.
         check: Reads the whole input during the work, so that errors in the input are found within
             seconds; ``None`` for fast work.
-        what: The name of the work, for the progress bar.
+        what: The name of the work, for the progress bar; work of another name is other work.
         unit: The name of a line, in the plural.
         note: Returns the state of the work, for the progress bar.
     """
@@ -344,7 +344,7 @@ class BlockStream(Generic[Block, Counts]):
         paths, entry = [*beside, output], None
         if self.settings is not None and all(map(can_be_read_again, self.inputs)):
             packed = {"gzip": list(map(is_gzip_name, paths))}
-            entry = entry_of({**self.settings, **packed}, self.inputs)
+            entry = entry_of({"work": self.what, **self.settings, **packed}, self.inputs)
         with JournaledOutputs(paths, entry, self.inputs).opened() as outputs:
             counts = self._counts_of(outputs.counts, output)
             resumed = counts.lines

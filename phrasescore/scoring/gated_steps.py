@@ -27,7 +27,7 @@ from phrasescore.model.device import Cores
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.sequence_model import END
 from phrasescore.model.units import GatedUnit
-from phrasescore.scoring import step_kernels, torch_steps
+from phrasescore.scoring import gated_kernels, torch_steps
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 
@@ -402,8 +402,8 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
 
 
 def _compiled_steps() -> SimpleNamespace:
-    """Return the functions of ``step_kernels`` by name, as functions of tensors."""
-    return SimpleNamespace(**{name: _on_arrays(getattr(step_kernels, name)) for name in _NAMES})
+    """Return the functions of ``gated_kernels`` by name, as functions of tensors."""
+    return SimpleNamespace(**{name: _on_arrays(getattr(gated_kernels, name)) for name in _NAMES})
 
 
 def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:

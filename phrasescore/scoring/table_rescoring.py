@@ -76,11 +76,8 @@ class Rescoring:
     cluster: Cluster | None = None
     begun: Iterator[TableBlock] | None = None
 
-    def run(self, lines_per_block: int = LINES_PER_BLOCK) -> StreamReport[ScoringCounts]:
+    def run(self) -> StreamReport[ScoringCounts]:
         """Write the table with the models' scores.
-
-        Args:
-            lines_per_block: Maximum number of lines in a block; the first blocks are shorter.
 
         Raises:
             InputError: The table cannot be read or violates its format.
@@ -92,11 +89,11 @@ class Rescoring:
             "models": self.ready.identities,
             "settings": dataclasses.asdict(self.settings),
             "numerics": self.ready.numerics,
-            "lines_per_block": lines_per_block,
+            "lines_per_block": LINES_PER_BLOCK,
         }
 
         def read(_: ScoringCounts, done: int) -> Iterator[Any]:
-            blocks = self.begun or _read_table(table, lines_per_block, done)
+            blocks = self.begun or _read_table(table, done)
             if cluster is None:
                 return blocks
             from phrasescore.scoring.cluster_scoring import scored_on_workers
@@ -111,7 +108,7 @@ class Rescoring:
         def note() -> str:
             return "" if cluster is None else counted(len(cluster.workers), "worker")
 
-        check = partial(read_blocks, table, lines_per_block)
+        check = partial(read_blocks, table)
         stream = BlockStream([table], asked, read, work, ScoringCounts(), check, note=note)
         return stream.write(self.output)
 
@@ -255,14 +252,14 @@ def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | No
     """Return a table's first block, and, for a pipe that can be read only once, all its blocks."""
     if can_be_read_again(table):
         return next(read_blocks(table), None), None
-    blocks = _read_table(table, LINES_PER_BLOCK)
+    blocks = _read_table(table)
     first = next(blocks, None)
     return first, itertools.chain([] if first is None else [first], blocks)
 
 
-def _read_table(table: str | Path, lines_per_block: int, skip: int = 0) -> Iterator[TableBlock]:
+def _read_table(table: str | Path, skip: int = 0) -> Iterator[TableBlock]:
     """Yield the blocks of a table; the first blocks are short, so that scoring begins early."""
-    return read_blocks(table, lines_per_block, skip=skip, first=_FIRST_LINES)
+    return read_blocks(table, skip=skip, first=_FIRST_LINES)
 
 
 # -- the numbers of another program ----------------------------------------------------------

@@ -1,4 +1,4 @@
-"""``step_kernels`` in plain torch, for any device: the same names, arguments and results.
+"""``gated_kernels`` in plain torch, for any device: the same names, arguments and results.
 
 In `keep_states`, the place -1 is the last row, which is never read. No function waits for a GPU.
 Every function adds numbers in a fixed order, so repeated runs give the same bits.

@@ -27,10 +27,11 @@ from phrasescore.training.checkpoint import (
     save_checkpoint,
 )
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
+from phrasescore.training.model_size import hidden_for, passes_of
 from phrasescore.training.optimization.updates import Updates
 from phrasescore.training.pairs import EncodedPairs, Split
 from phrasescore.training.recipes import recipe_of
-from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings
 
 # Under --max-time, an evaluation waits until the updates since the previous evaluation have taken
 # four times as long as that evaluation. Otherwise, on a slow machine or with many held-out pairs,

@@ -52,9 +52,10 @@ from phrasescore.training.evaluation import (
     refuse_divergence,
 )
 from phrasescore.training.loop import Trainer, say
+from phrasescore.training.model_size import hidden_for, passes_of
 from phrasescore.training.pairs import EncodedPairs, Split, split
 from phrasescore.training.recipes import RECIPES, batch_size_for
-from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings
 
 _PAIRS = "pairs"
 _FINISHED, _REPLACED = "model", "replaced"  # the new model and the old one, in the work folder

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
-from tuning.loop.weights import read_weights_file
+from tuning.loop.weight_files import read_weights_file
 from tuning.metrics.metric_settings import shown_p
 
 EXPERIMENT = """

@@ -31,7 +31,7 @@ from phrasescore.runs.results import Record, parse_record
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, ExperimentSystem, ExperimentText
 from tuning.experiment.plan import Plan, Run
-from tuning.loop.weights import read_weights_file
+from tuning.loop.weight_files import read_weights_file
 
 KEPT = "results.json"
 Statistics = NDArray[np.int64]

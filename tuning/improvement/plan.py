@@ -33,7 +33,7 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.runs.processes import usable_cores
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import SIDES
-from phrasescore.training.settings import hidden_for, smallest
+from phrasescore.training.model_size import hidden_for, smallest
 from phrasescore.words import SHORTLIST_WORDS
 from tuning.experiment.runner import PROGRAM, CommandStep, command_step
 from tuning.loop.weights import WEIGHTS

@@ -31,7 +31,8 @@ from phrasescore.errors import IniError, NBestError, SettingsError
 from phrasescore.model.kinds import KINDS
 from phrasescore.runs.identity import provenance
 from tuning.loop.tuning_settings import AND, OptimizationSettings, ScoreBenefit
-from tuning.loop.weights import WeightPlan, read_plan
+from tuning.loop.weight_files import read_plan
+from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_scores import CandidateStatistics, objective_score
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS
 from tuning.metrics.significance import bootstrap, pooled_difference

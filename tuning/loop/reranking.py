@@ -24,7 +24,7 @@ from phrasescore.table.input_files import read_lines
 from phrasescore.words.token_sequences import offsets_of
 from phrasescore.words.word_table import WordTable
 from tuning.loop.tuning_settings import Reranking
-from tuning.loop.weights import read_weights
+from tuning.loop.weight_files import read_weights
 from tuning.optimizers.optimizer import Weights
 
 _SMOOTHED_FROM = 2  # the lowest smoothed order, as in Moses's mbr.cpp

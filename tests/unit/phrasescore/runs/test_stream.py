@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.runs.ledger import Entry
-from phrasescore.runs.stream import JournaledOutputs
+from phrasescore.runs.stream import BlockStream, JournaledOutputs
 
 WORK = Entry({"average": False, "models": [["a", 1.5]]}, ["0" * 64], "1.0")
 
@@ -226,3 +227,40 @@ def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
         again.finish()
     assert output.read_bytes() == b"y\n"
     assert list(tmp_path.iterdir()) == [output]
+
+
+@dataclasses.dataclass(frozen=True)
+class Lines:
+    """Counts of finished work."""
+
+    lines: int = 0
+
+
+def test_another_command_with_the_same_settings_is_other_work(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What one command has begun is not continued by another one, even if no setting differs."""
+    (tmp_path / "in").write_bytes(b"One\nTwo\n")
+    blocks = (tmp_path / "in").read_bytes().splitlines(keepends=True)
+
+    def write(what: str, change: Callable[[bytes], bytes], stop: int = 2) -> None:
+        def work(block: bytes, before: Lines) -> tuple[bytes, Lines]:
+            if before.lines == stop:
+                raise StoppedError
+            return change(block), Lines(before.lines + 1)
+
+        stream = BlockStream(
+            inputs=[tmp_path / "in"],
+            settings={},
+            read=lambda _, done: iter(blocks[done:]),
+            work=work,
+            nothing=Lines(),
+            what=what,
+        )
+        stream.write(tmp_path / "out")
+
+    with pytest.raises(StoppedError):
+        write("lower-casing", bytes.lower, stop=1)
+    write("upper-casing", bytes.upper)
+    assert (tmp_path / "out").read_bytes() == b"ONE\nTWO\n"
+    assert "the work was begun with other settings: work" in capsys.readouterr().err

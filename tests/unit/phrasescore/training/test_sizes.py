@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.training.settings import TrainingSettings, hidden_for, passes_of
+from phrasescore.training.model_size import hidden_for, passes_of
+from phrasescore.training.settings import TrainingSettings
 
 
 def test_the_size_that_learns_most_in_a_time() -> None:

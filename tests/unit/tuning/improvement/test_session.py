@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InputError, SettingsError
+from phrasescore.errors import CorpusError, InputError, SettingsError
 from tests.support.toy_system import write_toy_system
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
 from tuning.improvement.session import (
@@ -15,6 +15,7 @@ from tuning.improvement.session import (
     check_texts,
     helpful,
     judged,
+    least_time,
     new_benefits,
     page,
     rounds_for,
@@ -83,6 +84,11 @@ def test_rounds_fit_into_the_time() -> None:
     assert found == [2, 5, 8, 8]
 
 
+def test_a_slow_decoding_takes_longer_than_the_time() -> None:
+    """Four rounds for the baseline, two slow tunings with new parts, a quarter of the time."""
+    assert least_time(480.0, 60.0, 4) == 60 * (5 + 2 * 3 * 2) + 120
+
+
 def test_trainings_share_the_cores(tmp_path: Path) -> None:
     """On two cores, the sentence model learns all the time, beside the other models."""
     texts = tmp_path / "a", tmp_path / "b"
@@ -137,3 +143,6 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     short.write_bytes(b"")
     with pytest.raises(InputError, match="0 lines, but"):
         check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, (short, short)))
+    short.write_bytes(b"\xe9t\xe9\n")
+    with pytest.raises(CorpusError, match="not UTF-8"):
+        check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, short)))

@@ -15,7 +15,8 @@ from phrasescore.runs.ledger import Ledger
 from tests.support import toy_decoder
 from tests.support.killed import killed_at
 from tests.support.toy_decoder import ToyDecoder
-from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask, within_trust
+from tuning.loop.outer_loop import Tuning, TuningResult, TuningTask
+from tuning.loop.trust_region import within_trust
 from tuning.loop.tuning_settings import TunedRound, TuningSettings
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_scores import CandidateStatistics

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.errors import IniError, InputError
-from tuning.loop.weights import read_weights, read_weights_file
+from tuning.loop.weight_files import read_weights, read_weights_file
 
 INI = """\
 [feature]
