@@ -24,7 +24,7 @@ from functools import cached_property, partial
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
-from phrasescore.errors import IniError, PhrasescoreError, did_you_mean
+from phrasescore.errors import IniError, InputError, PhrasescoreError, did_you_mean
 from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
@@ -83,7 +83,13 @@ class MosesIni:
             InputError: The file cannot be read.
             IniError: A line violates the format; the error names the line.
         """
-        file = ini_of(str(path))
+        file, improved = ini_of(str(path)), Path(path) / "system"
+        if file != str(path) and not Path(file).exists() and (improved / "moses.ini").exists():
+            raise InputError(
+                "a folder without a moses.ini",
+                path=path,
+                remedy=f"name the system in it, {improved}",
+            )
         return cls.parse(read_whole(file), file, base="" if file == str(path) else str(path))
 
     @classmethod

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.problems import section_problems
-from phrasescore.errors import IniError
+from phrasescore.errors import IniError, InputError
 
 SMALL = b"""\
 # made by hand
@@ -285,3 +285,13 @@ def test_kenlm_reads_some_options_again() -> None:
     assert dict(ini.feature("L").options) == {"name": "L", "path": "b", "factor": "0"}
     edited = ini.with_feature_option("L", "path", "c").to_bytes()
     assert edited == b"[feature]\nKENLM name=L path=c factor=1 path=c factor=0\n"
+
+
+def test_a_folder_that_contains_the_system(tmp_path: Path) -> None:
+    """The folder of `improve` has its system in a folder, which the message names."""
+    (tmp_path / "system").mkdir()
+    with pytest.raises(InputError, match="no such file"):
+        MosesIni.read(tmp_path)
+    (tmp_path / "system" / "moses.ini").touch()
+    with pytest.raises(InputError, match="Name the system in it, .*/system"):
+        MosesIni.read(tmp_path)
