@@ -293,5 +293,5 @@ def test_a_folder_that_contains_the_system(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         MosesIni.read(tmp_path)
     (tmp_path / "system" / "moses.ini").touch()
-    with pytest.raises(InputError, match="Name the system in it, .*/system"):
+    with pytest.raises(InputError, match="ame the system in it"):
         MosesIni.read(tmp_path)
