@@ -40,6 +40,7 @@ from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
 from tuning.metrics.metric_settings import LABELS, MetricName, SentenceSelection, TextScoring
 
+_RAW_END = re.compile(r"\w[.?!] *$")  # tokenised text has a blank before the full stop
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 # groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
@@ -198,6 +199,12 @@ class ReferenceTexts:
             notes.append(
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
+            )
+        raw = sum(_RAW_END.search(line) is not None for line in self.lines[0])
+        if self._tokenizer is None and "bleu" in self.scoring.metrics and 2 * raw > len(self):
+            notes.append(
+                f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: score "
+                "it with --tokenize 13a"
             )
         if any(_MARK.search(line) for line in lines):
             notes.append(

@@ -73,7 +73,7 @@ def test_another_model_is_refused(rescoring: Rescoring, tmp_path: Path) -> None:
         ({"weights": {"LM0": ["a"]}}, "expected float"),
         ({"models": []}, "no models and no scorers"),
         ({"scorers": ["There"]}, "two features have the name There"),
-        ({"scorers": ["a b"]}, "cannot be called 'a b'"),
+        ({"scorers": ["a b"]}, "'a b' cannot be the name of a feature"),
         ({"models": [{"name": "A", "folder": "b"}]}, "the setting digest is missing"),
     ],
 )

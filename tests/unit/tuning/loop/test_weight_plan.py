@@ -64,7 +64,7 @@ def test_freezing_names_features_or_components() -> None:
     """A feature's name freezes all its components; unknown names are refused with suggestions."""
     assert plan_of().with_frozen(["TM_1", "Distortion0"]).frozen == {0, 3}
     assert plan_of().with_frozen(["TM"]).frozen == {2, 3, 4}
-    with pytest.raises(SettingsError, match=r"tuned is called TM_9 \(did you mean TM_\d\?\)"):
+    with pytest.raises(SettingsError, match=r"called 'TM_9' \(did you mean TM_\d\?\)"):
         plan_of().with_frozen(["TM_9"])
     with pytest.raises(SettingsError, match="Choose among"):
         plan_of().with_frozen(["UnknownWordPenalty0"])

@@ -165,3 +165,11 @@ def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
     texts = ReferenceTexts([wanted])
     assert texts.score(wanted).notes == ()
     assert scores(texts, wanted) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
+
+
+def test_raw_text_is_noted_unless_it_is_tokenised(tmp_path: Path) -> None:
+    """If most lines end in a word with a full stop, BLEU without a tokeniser misleads."""
+    raw = write(tmp_path / "ref", ["A house.", "Two houses, no more?", "the end"])
+    for tokenize, noted in (("none", True), ("13a", False)):
+        texts = ReferenceTexts([raw], TextScoring(("bleu",), tokenize=tokenize))
+        assert ("looks like raw text" in "".join(texts.score(raw).notes)) == noted
