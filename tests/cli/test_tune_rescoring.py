@@ -129,7 +129,7 @@ def test_a_program_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: 
     ("options", "said"),
     [
         (["--rescore-scorer", "LM0=true"], "two features have the name LM0"),
-        (["--rescore-scorer", "a b=true"], "cannot be called 'a b'"),
+        (["--rescore-scorer", "a b=true"], "'a b' cannot be the name of a feature"),
         (["--rescore-scorer", "A"], "is not NAME='COMMAND'"),
     ],
 )
