@@ -6,6 +6,7 @@ import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import click
@@ -23,6 +24,7 @@ from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
 from phrasescore.runs.stream import BlockStream
@@ -84,6 +86,13 @@ def decode_file(
         SettingsError: A file cannot be written.
         ResumeError: Another process is writing one of the files.
     """
+    settings = Path(ini.path).with_name(SETTINGS_FILE)
+    ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
+    if raw is None and settings.exists() and looks_raw(ends):
+        click.echo(
+            f"warning: the input looks like raw text; with --raw it is prepared as {settings} says",
+            err=True,
+        )
     # the file of translations is renamed last, after the other outputs have their final names
     *beside, main = outputs
     wanted = nbest if "nbest" in outputs else None

@@ -219,6 +219,9 @@ def _names(characters: Counter[str]) -> str:
     return ", ".join(f"U+{ord(each):04X} {name(each, '')} ({n:,})" for each, n in shown)
 
 
+_TOKENISE = f"{_PREPROCESS} --system FOLDER if `build` made the system, or --language CODE"
+# of two spellings, the second must explain this much more to be preferred
+_CLEARLY_MORE = 1.25
 # name of a spelling -> its function, and the advice if words are known in this spelling
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
@@ -235,11 +238,11 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "without the punctuation at the end": (
         lambda word: word.rstrip(_PUNCTUATION),
-        f"tokenise this text: {_PREPROCESS} --language CODE",
+        f"tokenise this text: {_TOKENISE}",
     ),
     "without the punctuation at the end, in lower case": (
         lambda word: word.rstrip(_PUNCTUATION).lower(),
-        f"tokenise and lower-case this text: {_PREPROCESS} --language CODE --lowercase",
+        f"tokenise and lower-case this text: {_TOKENISE} --lowercase",
     ),
 }
 
@@ -313,7 +316,9 @@ class TextWords:
             name: [word for word in missing if is_known(word, change)]
             for name, (change, _) in _SPELLINGS.items()
         }
-        name = max(saved, key=lambda name: self._count(saved[name]))  # if equal, the first
+        counts = {name: self._count(words) for name, words in saved.items()}
+        most = max(counts.values())
+        name = next(name for name in counts if counts[name] * _CLEARLY_MORE >= most)
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
         if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
             found.add(

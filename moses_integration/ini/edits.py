@@ -157,7 +157,10 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
     if not added:
-        same = f"; no score was added, because this table has {counted(scores, 'score')}, too"
+        same = (
+            f"; no score was added, because this table has {counted(scores, 'score')}, too "
+            "(phrasescore score appends one)"
+        )
         return ini, summary + same
     ini = ini.with_feature_option(line.name, "num-features", str(scores))
     if mask := line.options.get("tuneable-components"):

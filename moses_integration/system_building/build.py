@@ -191,6 +191,9 @@ class _Builder:
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
         kept = sum(done.kept)
+        files = self._inputs.source, self._inputs.target
+        languages = zip(files, settings.tokenize or (), strict=False)
+        notes = [f"{path}: {note}" for path, code in languages for note in language_notes([code])]
         with open_output(self._folder.kept) as stream:
             np.save(stream, np.array(done.kept))
         return {
@@ -200,7 +203,7 @@ class _Builder:
             "source_words": done.words[0],
             "target_words": done.words[1],
             "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else [],
-            "notes": [*language_notes(settings.tokenize or ()), *done.notes],
+            "notes": [*notes, *done.notes],
         }
 
     def _take_links(self, path: Path, output: Path) -> dict[str, object]:

@@ -99,6 +99,9 @@ class PathName(click.Path):
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        if text.startswith("--"):  # a file of this name can be written ./--name
+            label = label_of(param)
+            raise SettingsError(f"a file is missing for {label}, which is followed by {text}")
         if ctx is not None and PLANNED in ctx.meta:
             ctx.meta[PLANNED].append((text, self._use))
         elif ctx is not None and not ctx.resilient_parsing:

@@ -106,8 +106,8 @@ class TrainOptions(Device):
     )
     max_time: float | None = option(
         duration,
-        "Stop after this wall-clock time, such as 45m or 2h. With --recipe fast, the learning rate "
-        "decays over this time. Reading the input and compiling do not count.",
+        "Stop after this wall-clock time, such as 90 (seconds), 45m or 2h. With --recipe fast, the "
+        "learning rate decays over this time. Reading the input and compiling do not count.",
         metavar="TIME",
     )
     patience: int | None = option(

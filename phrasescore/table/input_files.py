@@ -158,7 +158,8 @@ def line_end_notes(texts: Iterable[tuple[object, Sequence[str | bytes]]]) -> Ite
     """Yield a warning for each text, a path and lines, that has the line ends of Windows."""
     for path, lines in texts:
         if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:
-            yield f"{path}: lines end in CR LF; the CR counts as part of the last word"
+            what = "lines end in CR LF, and the CR counts as part of the last word"
+            yield f"{path}: {what}; remove it: tr -d '\\r'"
 
 
 def line_blocks(stream: BinaryIO, size: int) -> Iterator[bytes]:

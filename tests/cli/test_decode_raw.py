@@ -44,6 +44,9 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     piped = phrasescore("postprocess", "--system", "system", "--side", "target", stdin=decoded)
     assert done.stdout == piped.stdout
     assert phrasescore("decode", "system", "--raw", stdin=RAW.encode()).stdout == done.stdout
+    forgotten = phrasescore("decode", ini, stdin=b"s0.\ns1.\n").stderr
+    assert b"warning: the input looks like raw text; with --raw" in forgotten
+    assert b"raw text" not in done.stderr
 
 
 def test_the_python_call_gives_the_lines_of_the_command(

@@ -67,6 +67,8 @@ def test_killed_and_continued(
     assert again.returncode == 0
     assert b": done in " not in again.stderr
     assert again.stdout.decode().startswith(record["verdict"])
+    other = phrasescore(*call(toy, "better"), "--reference", toy.source)
+    assert (other.returncode, b"has changed" in other.stderr) == (6, True), other.stderr.decode()
     better = tmp_path / "better"
     decoded = phrasescore("decode", better / "system", "-i", toy.source, "-o", "-")
     scores = {}
@@ -84,6 +86,7 @@ def test_killed_and_continued(
     assert record["verdict"].split(" (")[0] in (tmp_path / "page.html").read_text()
     whole = phrasescore(*call(toy, "whole"))
     assert whole.returncode == 0, whole.stderr.decode()
+    assert b"tune.all: note: NeuralLM0 helps" in whole.stderr
     assert content(better / "system") == content(tmp_path / "whole" / "system")
 
 
@@ -92,10 +95,11 @@ def test_killed_and_continued(
     [
         (["--source", "toy/dev.trg", "--reference", "toy/dev.src"], "Swap --source and"),
         (["--parallel", "toy/dev.src", "train/dev.trg"], "300 lines, but"),
-        (["-o", "toy"], "has no record of improve"),
+        (["-o", "toy"], "has no run.json"),
         (["-o", "toy/lm.arpa"], "a file, where a folder was expected"),
         (["--target-text", "/dev/null"], "the text contains no sentence"),
         (["--tokenize", "en", "fr"], "are for building a system"),
+        (["--parallel", "toy/dev.src", "--json"], "a file is missing for --parallel"),
         (["--time", "2h"], "--time and --passes exclude each other"),
     ],
 )

@@ -37,8 +37,8 @@ class ImproveOptions(Result):
     output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
     time: float = option(
         duration,
-        "The time for all steps together, such as 45m or 2h; where tuning alone takes longer, the "
-        "command does.",
+        "The time for all steps together, such as 90 (seconds), 45m or 2h; where tuning alone "
+        "takes longer, the command does.",
         default="2h",
         metavar="TIME",
         excludes=("passes",),

@@ -27,6 +27,8 @@ from phrasescore.runs.processes import phrasescore_command
 PROGRAM, COMMANDS = "phrasescore", "commands.sh"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
+_MINUTE = 60.0
+_END_OF_LOG = 4096  # bytes
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
@@ -92,7 +94,13 @@ def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], int]) -> int:
+def run_command(
+    step: CommandStep,
+    folder: Path,
+    log: Path,
+    stops: Callable[[], int],
+    tell: Callable[[], None] = lambda: None,
+) -> int:
     """Run a step's command on this machine to its end, and return its exit status.
 
     Args:
@@ -101,6 +109,7 @@ def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], 
         log: The file for standard error, and for standard output if the command names none.
         stops: Returns the number of requests to stop so far; each request sends the next stronger
             signal.
+        tell: Called once a minute while the command runs.
 
     Raises:
         PhrasescoreError: The command could not be started.
@@ -123,8 +132,11 @@ def run_command(step: CommandStep, folder: Path, log: Path, stops: Callable[[], 
             raise PhrasescoreError(
                 f"the step {step.name} could not be started ({error.strerror})", path=words[0]
             ) from None
-    signals, sent, until = iter(_SIGNALS), 0, 0.0
+    signals, sent, until, told_last = iter(_SIGNALS), 0, 0.0, time.monotonic()
     while process.poll() is None:
+        if time.monotonic() > told_last + _MINUTE:
+            told_last = time.monotonic()
+            tell()
         told = stops()
         if told and (told > sent or time.monotonic() > until):
             number, patience = next(signals, _SIGNALS[-1])
@@ -220,14 +232,15 @@ class Runner:
         for path in step.outputs:
             if path.exists() and not (path.is_file() or path.is_dir()):
                 path.unlink()  # writing to a named pipe would block until something reads it
-        log = self.ledger.folder / f"{step.name}.log"
+        log = self.log(step)
         with own_file(log, os.O_APPEND) as said:
             said.write(f"$ {step.work}\n".encode("utf-8", "surrogateescape"))
         self._running.add(step.name)
         try:
             if self._stops:
                 raise InterruptedWorkError("interrupted")
-            status = run_command(step, self._folder, log, lambda: self._stops)
+            tell = partial(self._tell_progress, step)
+            status = run_command(step, self._folder, log, lambda: self._stops, tell)
         finally:
             self._running.discard(step.name)
         if (output := step.work.standard_output) is not None:
@@ -242,6 +255,17 @@ class Runner:
             raise self._failure(step, status, log)
         return {}
 
+    def log(self, step: CommandStep) -> Path:
+        """Return the file of what a step's command prints."""
+        return self.ledger.folder / f"{step.name}.log"
+
+    def _tell_progress(self, step: CommandStep) -> None:
+        """Print the last line of a running command's log, if the steps are announced."""
+        lines = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if self._announce != self._name and not last.startswith("$ "):
+            self._say(f"{step.name}: {last}")
+
     def _name(self, step: CommandStep) -> None:
         self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
 
@@ -252,11 +276,10 @@ class Runner:
         how = f"ended with status {status}" if status else "succeeded but left no output"
         kind = StorageError if status == StorageError.exit_code else PhrasescoreError
         return kind(
-            f"the step {step.name} {how}; its last lines:\n  "
-            + "\n  ".join(lines[-_LAST_LINES:])
-            + "\n",
+            f"the step {step.name} {how}",
             path=log,
-            remedy="correct the cause and run the same command again; finished steps are kept",
+            remedy="correct the cause and run the same command again; finished steps are kept. The "
+            "last lines:\n  " + "\n  ".join(lines[-_LAST_LINES:]).rstrip("."),
         )
 
     @contextlib.contextmanager

@@ -21,7 +21,7 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import Step, read_entry, refuse_files
+from phrasescore.runs.ledger import Step, begin, entry_of, read_entry
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
@@ -115,8 +115,10 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
     """
     check_texts(plan)
     with held(plan.folder, inside=True):
+        inputs = [*plan.inputs, *([plan.system] if plan.system else ())]
+        work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
+        begin(plan.folder, work, inputs, "name a new folder, or give the inputs as before")
         if not has_record(plan.folder, ImproveRecord):
-            refuse_files(plan.folder, f"record of improve ({RESULT})")
             ImproveRecord().write(plan.folder / RESULT)
         return _Improvement(plan, time, passes, say).run()
 
@@ -126,7 +128,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._runner = Runner(plan.folder, Path.cwd(), 1, say, lambda step: None, self._announce)
+        self._runner = Runner(plan.folder, Path.cwd(), 1, say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""
@@ -191,6 +193,13 @@ class _Improvement:
         if self._end is not None:
             told += f", about {max(0.0, self._end - spent) / 60:.0f} min left"
         self._say(f"[{told}] {step.work}")
+
+    def _relay(self, step: CommandStep) -> None:
+        """Print what a step of building or tuning has told the user."""
+        if step.work.words[1] in ("build", "preprocess", "tune"):
+            for line in self._runner.log(step).read_text("utf-8", "replace").split("\n"):
+                if (told := line.strip()).startswith(("note: ", "warning: ")):
+                    self._say(f"{step.name}: {told}")
 
     @property
     def _seconds(self) -> dict[str, float]:

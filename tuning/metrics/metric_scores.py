@@ -40,6 +40,7 @@ from sacrebleu.metrics.ter import TER
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
+from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import (
     LOWER_IS_BETTER,
@@ -234,10 +235,12 @@ class CandidateStatistics:
         if not self._metrics:
             return bleu
         others = np.zeros((len(words), ALL_COLUMNS - BLEU_COLUMNS), np.int32)
-        for place, key in enumerate(zip(sentences.tolist(), words, strict=True)):
-            if key not in self._known:
-                self._known[key] = self._computed(key[0], as_text(key[1]))
-            others[place] = self._known[key]
+        with Progress("scoring translations", len(words), "lines") as progress:
+            for place, key in enumerate(zip(sentences.tolist(), words, strict=True)):
+                if key not in self._known:
+                    self._known[key] = self._computed(key[0], as_text(key[1]))
+                others[place] = self._known[key]
+                progress.advance(1)
         return np.hstack([bleu, others])
 
     def score_lines(

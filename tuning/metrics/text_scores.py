@@ -31,7 +31,7 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import References
-from moses_integration.text.preparation import read_text
+from moses_integration.text.preparation import looks_raw, read_text
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.table.input_files import line_end_notes, read_lines
@@ -40,7 +40,6 @@ from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
 from tuning.metrics.metric_settings import LABELS, MetricName, SentenceSelection, TextScoring
 
-_RAW_END = re.compile(r"\w[.?!] *$")  # tokenised text has a blank before the full stop
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 # groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
@@ -200,12 +199,15 @@ class ReferenceTexts:
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
-        raw = sum(_RAW_END.search(line) is not None for line in self.lines[0])
-        if self._tokenizer is None and "bleu" in self.scoring.metrics and 2 * raw > len(self):
-            notes.append(
-                f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: score "
-                "it with --tokenize 13a"
-            )
+        if self._tokenizer is None and "bleu" in self.scoring.metrics:
+            raw = looks_raw(self.lines[0])
+            if raw:
+                notes.append(
+                    f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
+                    "score it with --tokenize 13a"
+                )
+            elif looks_raw(lines):
+                notes.append(f"{path} looks like raw text, and {self.paths[0]} does not")
         if any(_MARK.search(line) for line in lines):
             notes.append(
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "

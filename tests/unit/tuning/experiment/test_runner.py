@@ -13,6 +13,7 @@ import pytest
 from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
+from tuning.experiment import runner
 from tuning.experiment.runner import CommandStep, Runner, command_step
 
 
@@ -24,8 +25,8 @@ def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
     """Run steps; return their number and their names in order."""
     ran: list[str] = []
-    runner = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
-    return runner.run(steps), ran
+    steady = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
+    return steady.run(steps), ran
 
 
 def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
@@ -206,3 +207,18 @@ def test_another_signal_ends_the_patience(tmp_path: Path, monkeypatch: pytest.Mo
     thread.join()
     assert time.monotonic() - begin < patience
     assert not is_running(int((tmp_path / "pid").read_text()))
+
+
+def test_announced_steps_tell_their_progress(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once a minute, the last line of a command's log is printed."""
+    monkeypatch.setattr(runner, "_MINUTE", 0.1)
+    said: list[str] = []
+    step = shell(tmp_path, "out", "echo one; echo two; sleep 1; echo y > out")
+    for is_announced in (True, False):
+        said.clear()
+        (tmp_path / "out").unlink(missing_ok=True)
+        announce = (lambda step: said.append(step.name)) if is_announced else None
+        Runner(tmp_path, tmp_path, 1, said.append, lambda step: None, announce).run([step])
+        assert ("out: two" in said) == is_announced
