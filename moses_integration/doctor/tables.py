@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -45,7 +45,7 @@ from phrasescore.table.block import (
 )
 from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
 from phrasescore.table.input_files import GZIP_MAGIC, read_lines
-from phrasescore.table.phrase_table import FLOOR_LN, TableFormat
+from phrasescore.table.phrase_table import FLOOR_LN, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
@@ -409,6 +409,7 @@ def _check_reordering(
             first = next(read_source_runs(table.path))
             blocks = read_reordering_runs(survey.path)
             missing = len(first) - int(np.count_nonzero(SortedPairs(blocks).find(first)))
+            missing = missing and _missing_pairs(first, read_reordering_runs(survey.path))
             if missing:
                 share = missing / len(first)
                 found.add(
@@ -421,6 +422,21 @@ def _check_reordering(
                     "remove-orphan-phrase-pairs-from-reordering-table.perl does not help: it only "
                     "removes pairs that the phrase table lacks)",
                 )
+
+
+def _missing_pairs(wanted: TableBlock, blocks: Iterable[TableBlock]) -> int:
+    """Return how many pairs a sorted table lacks, with any blanks between words and columns."""
+
+    def pairs(block: TableBlock) -> Iterator[tuple[list[bytes], ...]]:
+        for entry in map(block.entry, range(len(block))):
+            yield tuple(phrase_tokens(phrase) for phrase in (entry.source, entry.target))
+
+    known: set[str] = set()
+    for block in blocks:
+        known.update(map(str, pairs(block)))
+        if block.source(len(block) - 1) > wanted.source(len(wanted) - 1):
+            break
+    return sum(str(pair) not in known for pair in pairs(wanted))
 
 
 def check_binary_tables(found: Diagnosis, ini: MosesIni) -> None:

@@ -216,10 +216,13 @@ def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
         if not TUNABLE_NAME.fullmatch(line.name):
             problem = f"mert-moses.pl does not tune a feature called {line.name}"
             remedy = "name it with letters and digits only, a letter first: name=..."
-            yield "error", ini.error(problem, line=line.line, remedy=remedy)
+            yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
     for line, _, path in named_paths(ini):
         if missing := _missing_file(ini, line, path):
             yield missing
+    for path in map(ini.resolved, ini.values("weight-file")):
+        if not Path(path).is_file():
+            yield "moses error", ini.error(f"no such file: {path}", remedy="correct [weight-file]")
 
 
 def _missing_file(ini: MosesIni, line: FeatureLine, path: str) -> tuple[Severity, IniError] | None:

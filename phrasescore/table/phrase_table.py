@@ -106,6 +106,11 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a reordering table was expected", path=path
             )
+        if b"\t|||" in lines[0] or b"|||\t" in lines[0]:
+            problem = (
+                "a tab beside |||, which Moses takes for part of the phrase, and finds no pair"
+            )
+            raise PhraseTableError(problem, path=path, line=1, remedy="write blanks: tr '\\t' ' '")
         columns = lines[0].count(PIPES) + 1
         if columns != _REORDERING_COLUMNS:
             remedy = "name the reordering table that belongs to the phrase table"

@@ -279,6 +279,13 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.parametrize("name", ["phrase-table.gz", REORDERING])
+def test_blanks_in_a_table_do_not_matter(system: Path, name: str) -> None:
+    """Moses finds the same pairs whether columns and words have no, one or two blanks around."""
+    edit(name, lambda data: data.replace(b" ||| ", b"|||", 1).replace(b" ||| ", b"  ||| "))()
+    assert not [each for each in examine_copy().findings if "phrase pairs of" in each.what]
+
+
 @pytest.mark.parametrize("fault", FAULTS)
 def test_each_planted_fault_is_found(
     system: Path, said_of_healthy: set[tuple[str, str]], fault: str

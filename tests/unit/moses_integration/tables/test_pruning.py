@@ -151,6 +151,7 @@ def test_reordering(
         (b"", "the file is empty, where a reordering table was expected"),
         (b"a ||| 0.5 0.5\n", "Leave this table as it is"),
         (b"a ||| x ||| 1 ||| 0-0 ||| 1 1 1\n", "expected 3 in a reordering table"),
+        (b"a\t||| x ||| 1\n", "a tab beside |||, which Moses takes for part of the phrase"),
         (b"b ||| x ||| 1\na ||| x ||| 1\n", "must be sorted"),
         (b"a ||| x ||| 0.5 0.5\na ||| y ||| 0.5\n", ":2: 1 score, where the lines before have 2"),
         (b"a ||| x ||| y\n", ":1: score 1 is 'y'"),
