@@ -93,7 +93,17 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("* | in/moses.ini | a section twice", "either", "sections may be continued"),
-    ("decode | in/moses.ini | 10^4 features", "either", "features of one name add up"),
+    ("* | in/moses.ini | distortion-limit *", "either", "the first value counts, as in Moses"),
+    ("* | in/moses.ini | stack ''", "either", "an empty section changes nothing, as in Moses"),
+    *((f"{call} | in/moses.ini | 10^4 features", "either", "features of one name add up")
+      for call in ("decode", "force-score")),
+    *((f"{call} | standard input, empty", "either", "a list of nothing")
+      for call in ("force-score | in/segmented", "nbest | in/list")),
+    *((f"rerank | in/{file} | numbers {number}", "either", "any finite number is a value")
+      for file in ("list", "weights.json") for number in ("-1", "10^12")),
+    *((f"ini add-column | in/phrase-table.gz | {damage}", "either", "scores are only counted")
+      for damage in ("CR line ends", "a negative score")),
+    ("report | in/model | the root", "either", "any folder is searched"),
     *((f"nbest | in/list | {damage}", "either", "lines are copied, and there may be none")
       for damage in ("empty", "/dev/null", "a line feed", "sentence ids turned round")),
     ("force-score | in/segmented | a line feed", "either", "a list of nothing"),
