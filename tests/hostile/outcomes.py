@@ -93,6 +93,8 @@ RULES: tuple[tuple[str, Outcome, str], ...] = (
     ("ini * | out/ini | the input in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("ini * | out/ini | a * in/moses.ini", "accepted", "an ini may be edited in its place"),
     ("* | in/moses.ini | a section twice", "either", "sections may be continued"),
+    ("experiment | in/experiment.toml | a system *", "either", "a name is not used as a path"),
+    ("experiment | in/moses.ini | stack *", "either", "the experiment replaces this section"),
     ("* | in/moses.ini | distortion-limit *", "either", "the first value counts, as in Moses"),
     ("* | in/moses.ini | stack ''", "either", "an empty section changes nothing, as in Moses"),
     *((f"{call} | in/moses.ini | 10^4 features", "either", "features of one name add up")
