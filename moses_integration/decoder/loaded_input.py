@@ -58,6 +58,7 @@ from moses_integration.language_model.back_off import (
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.runs.identity import sha256_of
+from phrasescore.table.input_files import HIDDEN_GZIP, is_hidden_gzip
 from phrasescore.words.token_sequences import offsets_of, taken_runs
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordTable
@@ -96,6 +97,8 @@ class System:
         if found != Path(feature.path):
             told = self.ini, feature.line, feature.path, found
             _log.warning("%s:%d: %s does not exist; reading %s instead", *told)
+        if isinstance(feature, ReorderingFeature) and is_hidden_gzip(found):
+            _log.warning("%s: %s", found, HIDDEN_GZIP)
         return found
 
 

@@ -33,7 +33,6 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import Severity
 from moses_integration.tables.pruning import SortedPairs
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible
-from phrasescore.runs.final_names import is_gzip_name
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
@@ -44,7 +43,7 @@ from phrasescore.table.block import (
     read_source_runs,
 )
 from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
-from phrasescore.table.input_files import GZIP_MAGIC, read_lines
+from phrasescore.table.input_files import HIDDEN_GZIP, is_hidden_gzip, read_lines
 from phrasescore.table.phrase_table import FLOOR_LN, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
@@ -319,12 +318,8 @@ def declared_scores(line: FeatureLine) -> int | None:
 
 def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:
     """Report the bad and odd lines of the table of a feature."""
-    with Path(survey.path).open("rb") as stream:
-        zipped = stream.read(2) == GZIP_MAGIC
-    if zipped != is_gzip_name(survey.path):
-        form = "gzip data, but the name does not" if zipped else "plain text, but the name does"
-        what = f"the file is {form} end in .gz; Moses unzips files only by this ending"
-        found.add("moses error", survey.path, what, "rename it, or change its compression")
+    if line.kind == "LexicalReordering" and is_hidden_gzip(survey.path):
+        found.add("moses error", survey.path, HIDDEN_GZIP, "rename it, or unzip it")
     if survey.broken is not None:
         found.add_error(survey.broken, survey.path)
     if survey.fault is not None:

@@ -29,6 +29,9 @@ from phrasescore.runs.file_kinds import (
 from phrasescore.runs.final_names import gzip_module
 
 GZIP_MAGIC = b"\x1f\x8b"
+HIDDEN_GZIP = (
+    "gzip data, but the name does not end in .gz: Moses reads nothing from such a reordering table"
+)
 _BLOCK = 1 << 20
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20
@@ -152,6 +155,12 @@ def read_whole(path: str | Path) -> bytes:
 
 def _too_large(what: str, path: str | Path) -> InputError:
     return InputError(f"{what} of over 16 MiB", path=path, remedy="check that the file is right")
+
+
+def is_hidden_gzip(path: str | Path) -> bool:
+    """Tell whether a file is gzip, but its name does not end in ``.gz``."""
+    with Path(path).open("rb") as stream:
+        return stream.read(2) == GZIP_MAGIC and not str(path).endswith(".gz")
 
 
 def line_end_notes(texts: Iterable[tuple[object, Sequence[str | bytes]]]) -> Iterator[str]:

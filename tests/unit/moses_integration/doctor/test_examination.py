@@ -167,14 +167,14 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "a language model that is no file": (in_ini(b"system/lm.arpa", b"/dev/null"),
         E, "/dev/null is a pipe or a device, where KENLM needs a", INI + ":14"),
     "gzip cut short": (cut(TABLE), E, "the gzip data are cut short", T),
-    "plain text named .gz": (
+    "gzip not named .gz": (
         lambda: (
-            Path("system", TABLE).unlink(),
-            Path("system", TABLE).write_bytes(b"a ||| b ||| 1 1 1 1 ||| 0-0\n"),
+            Path("system", REORDERING).rename("system/hidden"),
+            in_ini(b"system/reordering-table.gz", b"system/hidden")(),
         )[0],
         MOSES,
-        "the file is plain text, but the name does end in .gz",
-        T,
+        "Moses reads nothing from such a reordering table",
+        "system/hidden",
     ),
     "another kind of file": (in_ini(b"system/phrase-table.gz", b"system/lm.arpa"),
         E, "1 column, expected at least 3", "system/lm.arpa:1"),
