@@ -51,6 +51,7 @@ _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _SECONDS_TO_MEASURE = 10.0
+_CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 _LICENCES = "LICEN[CS]E*"
@@ -172,7 +173,7 @@ class _Improvement:
         """Tell the user if decoding is so slow that all steps take longer than the time."""
         if self._time is not None:
             self._end = max(self._time, self._spent + least_time(self._time, once, rounds))
-            if self._end > self._time:
+            if self._end > _CLEARLY_LONGER * self._time:
                 seconds = self._seconds["decode.untuned"]
                 self._say(
                     f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer "
