@@ -137,7 +137,8 @@ class _Improvement:
         self._do(plan.first_steps())
         once = self._seconds["decode.untuned"] * _OPTIMISED
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
-        self._foresee(once, rounds)
+        if self._time is not None:
+            self._foresee(self._spent + least_time(self._time, once, rounds))
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
@@ -169,16 +170,18 @@ class _Improvement:
         record.write(plan.folder / RESULT)
         return record
 
-    def _foresee(self, once: float, rounds: int) -> None:
-        """Tell the user if decoding is so slow that all steps take longer than the time."""
-        if self._time is not None:
-            self._end = max(self._time, self._spent + least_time(self._time, once, rounds))
-            if self._end > _CLEARLY_LONGER * self._time:
-                seconds = self._seconds["decode.untuned"]
-                self._say(
-                    f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer "
-                    f"than --time: about {self._end / 60:.0f} min"
-                )
+    def _foresee(self, end: float) -> None:
+        """Note when all steps will end; tell the user, once, if that is clearly too late."""
+        if self._time is None:
+            return
+        late = _CLEARLY_LONGER * self._time
+        if (self._end or 0.0) <= late < end:
+            seconds = self._seconds["decode.untuned"]
+            self._say(
+                f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
+                f"--time: about {end / 60:.0f} min"
+            )
+        self._end = max(end, self._time)
 
     def _do(self, steps: Iterable[CommandStep], jobs: int = 1) -> None:
         """Run the next steps, some of them at a time; those known so far are in the script."""
@@ -238,7 +241,7 @@ class _Improvement:
             "time", divide, {"the time": time, "the lanes": len(self._plan.lanes)}, (weights,), ()
         )
         found = self._runner.ledger.do(step, self._say).counts
-        self._end = float(found["end"])
+        self._foresee(float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
