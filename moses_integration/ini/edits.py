@@ -261,7 +261,7 @@ def with_language_model(
         )
     line = " ".join(f"{key}={value}" for key, value in options.items())
     weight = start_weight_for(ini)
-    ini = ini.with_added_value("feature", f"{kind} name={name} {line}")
+    ini = ini.with_added_values("feature", f"{kind} name={name} {line}")
     summary = f"{name}: {line}, with the weight {format_weight(weight)}"
     return ini.with_weights({name: (weight,)}), summary
 
@@ -403,5 +403,5 @@ def with_sections(ini: MosesIni, sections: Iterable[tuple[str, str]]) -> MosesIn
         elif ini.values(name):
             ini = ini.with_value(name, 0, value)
         else:
-            ini = ini.with_added_value(name, value)
+            ini = ini.with_added_values(name, value)
     return ini

@@ -20,7 +20,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
@@ -268,28 +268,31 @@ class MosesIni:
         If a feature has several weight lines, only the line that counts is changed. A feature
         without a weight line gets a new line after the last weight.
         """
-        ini = self
+        lines, added = list(self.lines), list[str]()
         for name, values in weights.items():
-            if (number := ini.weight_line(name)) is None:
-                added = f"{name}= " + " ".join(map(format_weight, values))
-                ini = ini.with_added_value("weight", added)
+            if (number := self.weight_line(name)) is None:
+                added.append(f"{name}= " + " ".join(map(format_weight, values)))
             else:
-                ini = ini._with_line(number, partial(_with_weights, weights=values))
-        return ini
+                with self.at(number):
+                    lines[number - 1] = _with_weights(lines[number - 1], values)
+        return self._reparsed(lines).with_added_values("weight", *added)
 
     def without_lines(self, numbers: Collection[int]) -> MosesIni:
         """Return the file without the lines that have these 1-based numbers."""
         return self._reparsed([line for n, line in enumerate(self.lines, 1) if n not in numbers])
 
-    def with_added_value(self, section: str, code: str) -> MosesIni:
-        """Return the file with one more value of a section; the section is created if necessary."""
+    def with_added_values(self, section: str, *codes: str) -> MosesIni:
+        """Return the file with more values of a section; the section is created if necessary."""
         lines = list(self.lines)
+        if not codes:
+            return self
         if present := self.sections.get(section):
             last = present[-1][0]
-            lines.insert(last, code + ("\r" if lines[last - 1].endswith("\r") else ""))
+            end = "\r" if lines[last - 1].endswith("\r") else ""
+            lines[last:last] = [code + end for code in codes]
         else:
-            end = len(lines) - (lines[-1] == "")
-            lines[end:] = ["", f"[{section}]", code, ""]
+            begin = len(lines) - (lines[-1] == "")
+            lines[begin:] = ["", f"[{section}]", *codes, ""]
         return self._reparsed(lines)
 
     def _with_line(self, number: int, edit: Callable[[str], str]) -> MosesIni:
