@@ -257,7 +257,10 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
         is_bare = error.strerror == os.strerror(error.errno or 0)
         return InputError(_NAMELESS[error.errno or 0] if is_bare else str(error.strerror))
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
-    return InputError(problem, path=place, remedy=_REMEDIES.get(error.errno or 0))
+    remedy = _REMEDIES.get(error.errno or 0)
+    if error.errno == errno.ENOENT and os.path.isfile(f"{place}.gz"):
+        remedy = f"name {place}.gz, which is there"
+    return InputError(problem, path=place, remedy=remedy)
 
 
 def unwritable(error: OSError, path: str | Path) -> PhrasescoreError:

@@ -25,7 +25,7 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore import __version__
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, ResumeError, SettingsError, visible
+from phrasescore.errors import ResumeError, SettingsError, refusal, visible
 from phrasescore.runs.final_names import (
     own_folder,
     refuse_link,
@@ -425,8 +425,8 @@ class Ledger:
             return hashlib.sha256("\n".join(lines).encode()).hexdigest()
         try:
             state = path.stat()
-        except FileNotFoundError:
-            raise InputError("no such file", path=path) from None
+        except FileNotFoundError as error:
+            raise refusal(error, path) from None
         version = f"{path}, {state.st_size} bytes of {state.st_mtime_ns}"
         if version not in self._digests:
             self._digests[version] = sha256_of(path)

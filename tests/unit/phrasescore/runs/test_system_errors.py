@@ -25,6 +25,7 @@ from phrasescore.table.input_files import open_input
         ("loop", "its symbolic links form a circle"),
         (".", "a folder, where a file was expected"),
         ("nothing", "no such file"),
+        ("packed", "[Nn]ame packed.gz, which is there"),
     ],
 )
 def test_reading_says_what_is_wrong_with_the_path(
@@ -32,6 +33,7 @@ def test_reading_says_what_is_wrong_with_the_path(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("file").write_bytes(b"")
+    Path("packed.gz").write_bytes(b"")
     Path("loop").symlink_to("loop")
     with pytest.raises(InputError, match=says), open_input(name):
         pass
