@@ -258,7 +258,7 @@ def refusal(error: OSError, path: str | Path | None = None) -> PhrasescoreError:
         return InputError(_NAMELESS[error.errno or 0] if is_bare else str(error.strerror))
     problem = _PROBLEMS.get(error.errno or 0) or (error.strerror or str(error))
     remedy = _REMEDIES.get(error.errno or 0)
-    if error.errno == errno.ENOENT and os.path.isfile(f"{place}.gz"):
+    if error.errno == errno.ENOENT and os.access(f"{place}.gz", os.R_OK):
         remedy = f"name {place}.gz, which is there"
     return InputError(problem, path=place, remedy=remedy)
 
