@@ -160,7 +160,20 @@ class LoadedModel:
         Raises:
             ModelError: The weights do not have the names and shapes that the settings require.
         """
-        return _build_network(self).eval()
+        import torch
+
+        with torch.device("meta"):  # allocates no memory for other weights
+            model = build(self.settings)
+        expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+        found = {name: value.shape for name, value in self.weights.items()}
+        if expected != found:
+            wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
+            problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
+            raise _damaged(self.path / WEIGHTS, problem)
+        # to_empty is not used: for meta tensors it imports a computer algebra system, in 0.7 s
+        weights = {name: torch.from_numpy(values) for name, values in self.weights.items()}
+        model.load_state_dict(weights, assign=True)
+        return model.eval()
 
     @property
     def direction(self) -> Direction:
@@ -238,7 +251,23 @@ def load_weights(folder: str | Path) -> LoadedModel:
         ModelError: As in ``load_model``, except that the shapes of the arrays are not checked.
     """
     folder = Path(folder)
-    settings, source, target = _open_folder(folder)
+    if not folder.is_dir():
+        problem, remedy = "no such model folder", "train one: phrasescore train"
+        raise ModelError(problem, path=folder, remedy=remedy)
+    config = _read_config(folder)
+    digests = read_digests(folder)
+    is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
+    for name in sorted({*NEEDED, *([BYTE_PAIRS] if is_cut else []), *digests}):
+        check_file(folder, name, digests)
+    try:
+        settings = read_settings(config, where=CONFIG)
+    except SettingsError as error:
+        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
+    pairs = BytePairs.read(folder / BYTE_PAIRS) if is_cut else None
+    source = Vocabulary.from_words([])
+    if kind_named(settings.kind).reads_source:
+        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
+    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
     weights = _read_weights(folder / WEIGHTS)
     # equal folders have equal files of digests
     return LoadedModel(settings, source, target, weights, sha256_of(folder / DIGESTS), folder)
@@ -264,28 +293,6 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
                 remedy="train the model again, perhaps with a lower learning rate",
             )
     return weights
-
-
-def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
-    """Check a folder; return its settings, source vocabulary and target vocabulary."""
-    if not folder.is_dir():
-        problem, remedy = "no such model folder", "train one: phrasescore train"
-        raise ModelError(problem, path=folder, remedy=remedy)
-    config = _read_config(folder)
-    digests = read_digests(folder)
-    is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
-    for name in sorted({*NEEDED, *([BYTE_PAIRS] if is_cut else []), *digests}):
-        check_file(folder, name, digests)
-    try:
-        settings = read_settings(config, where=CONFIG)
-    except SettingsError as error:
-        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
-    pairs = BytePairs.read(folder / BYTE_PAIRS) if is_cut else None
-    source = Vocabulary.from_words([])
-    if kind_named(settings.kind).reads_source:
-        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
-    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
-    return settings, source, target
 
 
 def _no_model(folder: Path, why: str) -> ModelError:
@@ -321,24 +328,6 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
             f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}", path=folder
         )
     return vocabulary
-
-
-def _build_network(stored: LoadedModel) -> SequenceModel:
-    """Build the network of stored weights, without allocating memory for other weights."""
-    import torch
-
-    with torch.device("meta"):
-        model = build(stored.settings)
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: value.shape for name, value in stored.weights.items()}
-    if expected != found:
-        wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
-        problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
-        raise _damaged(stored.path / WEIGHTS, problem)
-    # to_empty is not used: for meta tensors it imports a computer algebra system, which takes 0.7 s
-    weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
-    model.load_state_dict(weights, assign=True)
-    return model
 
 
 def _shown(text: str) -> str:

@@ -190,11 +190,8 @@ def _cut_in_pieces(
         side.words, side.numbers, side.lengths = table, numbers, lengths
 
 
-def stream_sides(
-    blocks: Iterable[Sequence[TokenSpans]],
-    scratch: Path,
-    title: str,
-    sides: Sequence[Side] = SIDES,
+def _stream_sides(
+    blocks: Iterable[Sequence[TokenSpans]], sides: Sequence[Side], scratch: Path, title: str
 ) -> dict[Side, StreamedSide]:
     """Stream blocks of lines into raw files of numbers, lengths and digests for each side."""
     streamed = {side: StreamedSide(scratch, side) for side in sides}
@@ -213,7 +210,7 @@ def _write_table(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
         [block.token_spans(side, factor) for side in SIDES]
         for block in read_blocks(settings.inputs[0])
     )
-    sides = stream_sides(blocks, scratch, "reading the phrase table")
+    sides = _stream_sides(blocks, SIDES, scratch, "reading the phrase table")
     digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
     lines = len(sides["source"].lengths)
     distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
@@ -243,7 +240,7 @@ def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
                     lines[-1] += len(block)
                     yield block.tokens
 
-    sides = stream_sides(blocks(), scratch, "reading texts", SIDES[-columns:])
+    sides = _stream_sides(blocks(), SIDES[-columns:], scratch, "reading texts")
     lengths = np.stack([side.lengths[...] for side in sides.values()])
     empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
     learned = np.arange(lengths.shape[1]) < lines[0]

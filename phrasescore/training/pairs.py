@@ -127,13 +127,12 @@ class EncodedPairs:
         return dataclasses.replace(self, source=self.target, target=self.source)
 
 
-def load_pairs(folder: str | Path) -> EncodedPairs:
+def load_pairs(folder: Path) -> EncodedPairs:
     """Memory-map the arrays of encoded pairs.
 
     Raises:
         InputError: The folder is incomplete or damaged.
     """
-    folder = Path(folder)
     try:
         content = read_object(folder / MANIFEST)
         manifest = from_mapping(_Manifest, content, where=MANIFEST, only_known=False)

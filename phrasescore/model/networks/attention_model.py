@@ -117,20 +117,6 @@ class AttentionModel(MaxoutReadout):
 
     # -- alignment and decoder, section 3.1 and appendix A.2.2 ---------------------------------
 
-    def _seen(self, written: Tensor, positions: Tensor) -> Attended:
-        J = len(written) // len(positions)
-        begins = torch.arange(len(positions), device=positions.device) * J
-        return Attended(written @ self.align_source.to(written.dtype), written, begins, positions)
-
-    def _weights(self, dtype: torch.dtype) -> AttentiveWeights:
-        return AttentiveWeights(
-            self.decoder.gate_weight.to(dtype),
-            self.decoder.candidate_weight.to(dtype),
-            self.decoder.context_weight.to(dtype),
-            self.align_state.to(dtype),
-            self.align_vector,
-        )
-
     def _run(
         self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> tuple[Tensor, Tensor | None]:
@@ -146,8 +132,19 @@ class AttentionModel(MaxoutReadout):
         inputs = self.decoder.inputs(embedded if ahead else previous)
         alignments = None
         if self._searches:
-            given = inputs, start, self._seen(context, positions), self._weights(context.dtype)
-            hidden, context, alignments = run_attentive_unit(*given, len(previous))
+            kind, unit = context.dtype, self.decoder
+            matrices = (
+                unit.gate_weight,
+                unit.candidate_weight,
+                unit.context_weight,
+                self.align_state,
+            )
+            weights = AttentiveWeights(*(each.to(kind) for each in matrices), self.align_vector)
+            begins = torch.arange(0, len(context), len(context) // len(start), device=start.device)
+            seen = Attended(context @ self.align_source.to(kind), context, begins, positions)
+            hidden, context, alignments = run_attentive_unit(
+                inputs, start, seen, weights, len(previous)
+            )
         else:
             projected = context @ self.decoder.context_weight.to(context.dtype)
             hidden = self.decoder.states(inputs + projected, start)[0]

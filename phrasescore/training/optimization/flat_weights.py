@@ -77,7 +77,10 @@ class FlatWeights:
         if narrow:
             self._narrow_values = _zeros(1, N, device, torch.bfloat16)[0]
             self._narrow_gradients = _zeros(shares, N, device, torch.bfloat16)
-            self.working = self._narrowed(model)
+            self.working = copy.deepcopy(model)
+            for place, parameter in enumerate(self.working.parameters()):
+                kept = self._narrow_values if self._is_narrow[place] else self.values
+                parameter.data = self._view(kept, place)
             self.narrow()
 
     def gradient_views(self, share: int) -> list[Tensor]:
@@ -122,13 +125,6 @@ class FlatWeights:
             end = min(stop, part.stop)
             for first in range(max(begin, part.start), end, self._block):
                 yield slice(first, min(first + self._block, end)), narrow
-
-    def _narrowed(self, model: SequenceModel) -> SequenceModel:
-        working = copy.deepcopy(model)
-        for place, parameter in enumerate(working.parameters()):
-            kept = self._narrow_values if self._is_narrow[place] else self.values
-            parameter.data = self._view(kept, place)
-        return working
 
     def _view(self, flat: Tensor, place: int) -> Tensor:
         shape, start = self._shapes[place], self._starts[place]
