@@ -29,7 +29,7 @@ from phrasescore.model.kernels import Array, array_of
 from phrasescore.model.units import Pass, backward_passes, forward_passes
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
-Arrays: TypeAlias = tuple[Array, ...]  # the arrays of `Attended`, in their order
+Arrays: TypeAlias = tuple[Array, ...]  # arrays that belong together, such as those of `Attended`
 
 
 @compiled_fast
@@ -91,29 +91,20 @@ def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
 
 
 @compiled_fast
-def _attend_rows_backward(
-    queries: Array,
-    seen: Arrays,
-    vector: Array,
-    weights: Array,
-    grad_found: Array,
-    grad_queries: Array,
-    grad_keys: Array,
-    grad_vector: Array,
-) -> None:
+def _attend_back(queries: Array, seen: Arrays, vector: Array, step: Arrays, totals: Arrays) -> None:
     """Turn the gradient of the sums into the gradients of queries, keys and v_a, not of values.
 
     Args:
         queries: ``(N, A)``; this and the next two arguments are as in :func:`_attend_rows`.
         seen: The positions.
         vector: ``(A,)``.
-        weights: ``(N, J)``, alpha.
-        grad_found: ``(N, D)``.
-        grad_queries: ``(N, A)``, filled.
-        grad_keys: ``(P, A)`` float32; the result is added to it.
-        grad_vector: ``(A,)`` float32; the result is added to it.
+        step: ``(N, J)``, alpha; ``(N, D)``, the gradient of the sums; and ``(N, A)``, filled: the
+            gradient of the queries.
+        totals: ``(P, A)`` and ``(A,)`` float32; the gradients of keys and v_a are added to them.
     """
     keys, values, begins, lengths = seen
+    weights, grad_found, grad_queries = step
+    grad_keys, grad_vector = totals
     N, A = queries.shape
     D = values.shape[1]
     query, grad, slope = np.empty(A, np.float32), np.empty(A, np.float32), np.empty(D, np.float32)
@@ -260,7 +251,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         convert, finish_gates, finish_state = forward_passes(inputs)
-        attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_rows_in_torch
+        attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_in_torch
         h, g, k, r, s = map(convert, (carried, gates, candidates, resets, states))
         parts = tuple(map(convert, seen)), convert(weights.vector)
         # each step needs the one before: s -> query -> alpha, c -> gates -> r * h -> k -> s'
@@ -268,8 +259,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
             torch.mm(states[t], weights.query, out=queries[t])  # (B, H) x (H, A)
             attend_all(convert(queries[t]), *parts, convert(alignments[t]), convert(contexts[t]))
             if t < L:
-                outside = torch.addmm(inputs[t], contexts[t], weights.context)  # (B, D) x (D, 3H)
-                x = convert(outside)
+                # (B, D) x (D, 3H)
+                x = convert(torch.addmm(inputs[t], contexts[t], weights.context))
                 torch.mm(states[t], weights.gates, out=gates[t])
                 finish_gates(x, g[t], h, r[t])
                 torch.mm(resets[t], weights.candidate, out=candidates[t])
@@ -299,11 +290,8 @@ class _AttentiveRecurrence(torch.autograd.Function):
         flowing = grad_states[L].to(wide, copy=True)
         product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
-        attend_back: Pass = (
-            _attend_rows_backward
-            if kernels.can_compile(candidates)
-            else _attend_rows_backward_in_torch
-        )
+        is_compiled = kernels.can_compile(candidates)
+        attend_back: Pass = _attend_back if is_compiled else _attend_back_in_torch
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(convert, given)
         parts = tuple(map(convert, seen)), convert(weights.vector)
@@ -317,7 +305,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
                 add_flow(f, p, above[t])
                 grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())  # (B, 3H) x (3H, D)
             step = convert(alignments[t]), convert(grad_contexts[t]), convert(grad_queries[t])
-            attend_back(convert(queries[t]), *parts, *step, *totals)
+            attend_back(convert(queries[t]), *parts, step, totals)
             # the query was computed from the state before the step, so its gradient joins here
             flowing += grad_queries[t] @ weights.query.t()
         flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
@@ -344,7 +332,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
 # at row b * J.
 
 
-def _attend_rows_in_torch(
+def _attend_in_torch(
     queries: Tensor, seen: Attended, vector: Tensor, weights: Tensor, found: Tensor
 ) -> None:
     keys, values, _, lengths = seen
@@ -354,17 +342,15 @@ def _attend_rows_in_torch(
         into.copy_(computed)
 
 
-def _attend_rows_backward_in_torch(
+def _attend_back_in_torch(
     queries: Tensor,
     seen: Attended,
     vector: Tensor,
-    weights: Tensor,
-    grad_found: Tensor,
-    grad_queries: Tensor,
-    grad_keys: Tensor,
-    grad_vector: Tensor,
+    step: tuple[Tensor, Tensor, Tensor],
+    totals: tuple[Tensor, Tensor],
 ) -> None:
-    keys, values, _, _ = seen
+    (keys, values, _, _), (weights, grad_found, grad_queries) = seen, step
+    grad_keys, grad_vector = totals
     B, J = weights.shape
     grad_weights = torch.bmm(values.view(B, J, -1), grad_found[:, :, None])[:, :, 0] * weights
     # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)

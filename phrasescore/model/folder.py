@@ -204,8 +204,7 @@ class LoadedModel:
         *read, predicted = texts if self.direction == "source-target" else texts[::-1]
         targets = self.target_vocabulary.encode_spans(predicted)
         if not read:
-            nothing = np.zeros_like(predicted.offsets)
-            return TokenSequences(targets.tokens[:0], nothing), targets
+            return TokenSequences(targets.tokens[:0], np.zeros_like(predicted.offsets)), targets
         return self.source_vocabulary.encode_spans(read[0]), targets
 
 
@@ -287,11 +286,9 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
         raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
-            raise ModelError(
-                f"the weights {_shown(name)} have numbers that are not finite",
-                path=path,
-                remedy="train the model again, perhaps with a lower learning rate",
-            )
+            problem = f"the weights {_shown(name)} have numbers that are not finite"
+            remedy = "train the model again, perhaps with a lower learning rate"
+            raise ModelError(problem, path=path, remedy=remedy)
     return weights
 
 
@@ -311,11 +308,9 @@ def _read_config(folder: Path) -> JsonObject:
     if type(number) is not int or number < 1:
         raise _no_model(folder, f"its {CONFIG} has no format number")
     if number > FORMAT:
-        raise ModelError(
-            f"the model has format {_shown(str(number))}, but this version reads up to {FORMAT}",
-            path=folder,
-            remedy="update phrasescore",
-        )
+        shown = _shown(str(number))
+        problem = f"the model has format {shown}, but this version reads up to {FORMAT}"
+        raise ModelError(problem, path=folder, remedy="update phrasescore")
     return config
 
 
@@ -324,9 +319,8 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
         raise _damaged(folder, f"incomplete: {name} is missing")
     vocabulary = Vocabulary.read(folder / name, pairs)
     if len(vocabulary) != size:
-        raise ModelError(
-            f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}", path=folder
-        )
+        problem = f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}"
+        raise ModelError(problem, path=folder)
     return vocabulary
 
 
@@ -415,19 +409,13 @@ def refuse_foreign(folder: Path) -> None:
         raise SettingsError(
             "the name is taken, but not by a model", path=folder, remedy="name another folder"
         )
-    if others := _foreign_files(folder):
-        raise SettingsError(
-            f"the model folder contains {visible(os.fsencode(others[0]), 80)}, which training "
-            "did not write",
-            path=folder,
-            remedy="move it away, or name another folder",
-        )
-
-
-def _foreign_files(folder: Path) -> list[str]:
-    """Return the names that are neither model files nor in SHA256SUMS; newer versions may add."""
     known = set(ALL)
-    with contextlib.suppress(ModelError, OSError):
+    with contextlib.suppress(ModelError, OSError):  # newer versions may add files to SHA256SUMS
         known |= read_digests(folder).keys()
     found = folder.iterdir()
-    return sorted(path.name for path in found if path.name not in known or not path.is_file())
+    if others := sorted(
+        each.name for each in found if each.name not in known or not each.is_file()
+    ):
+        foreign = visible(os.fsencode(others[0]), 80)
+        problem = f"the model folder contains {foreign}, which training did not write"
+        raise SettingsError(problem, path=folder, remedy="move it away, or name another folder")

@@ -114,17 +114,13 @@ def pack(
         def exact(weight: Tensor) -> Tensor:
             return weight.to(device, torch.float32).contiguous()
 
-        def table(words: Tensor, unit: GatedUnit, *further: Tensor) -> Tensor:
+        def packed(words: Tensor, unit: GatedUnit, *further: Tensor) -> PackedUnit:
             weight = torch.cat([unit.input_weight, *further[:1]], dim=1)  # (E, 3H) or (E, 3H + 2M)
             gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # the gates have no bias
             bias = torch.cat([unit.input_bias, gates, *further[1:]])
             rows = torch.empty(len(words), len(bias), dtype=dtype, device=device)
             _project(words, weight, bias, rows)
-            return rows
-
-        def packed(words: Tensor, unit: GatedUnit, *further: Tensor) -> PackedUnit:
-            weights = placed(unit.gate_weight), placed(unit.candidate_weight)
-            return PackedUnit(table(words, unit, *further), *weights)
+            return PackedUnit(rows, placed(unit.gate_weight), placed(unit.candidate_weight))
 
         return PackedWeights(
             encoder=packed(source, encoder),
@@ -238,7 +234,7 @@ class GatedSteps:
     def decode(
         self, sources: TokenSequences, trie: PrefixTrie
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
+        """See :meth:`phrasescore.scoring.shared_scorer.ModelSteps.decode`."""
         self._encode(sources)
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
         edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)  # (nodes,)

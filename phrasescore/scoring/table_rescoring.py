@@ -92,24 +92,24 @@ class Rescoring:
         self._begun: Iterator[TableBlock] | None = None
         self._scorer: BlockScorer | None = None  # scores blocks here; workers have their own
         if cluster is None:
-            models, self.ready = load_models(
-                folders, compute, factor, self._sample() if compute.wants_sample else None
-            )
+            sample = self._sample() if compute.wants_sample else None
+            models, self.ready = load_models(folders, compute, factor, sample)
             if not accept_unknown:
                 _refuse_unknown_words(table, [(each.name, each.loaded) for each in models], factor)
             self.settings = dataclasses.replace(settings, factor=self.ready.factor)
             processor = processor_of(choose_device(compute.device))
             self._scorer = BlockScorer(models, self.settings, processor)
             return
-        from phrasescore.scoring.cluster_scoring import describe_as_before, describe_on_worker
+        from phrasescore.scoring import cluster_scoring
 
         if not accept_unknown:
             _refuse_unknown_words(table, _readable_here(folders), factor)
+        job = cluster_scoring.ScoringJob(tuple(folders), compute, factor)
         earlier = _begun_settings(table, output)
-        ready = earlier and describe_as_before(cluster, folders, compute, factor, earlier)
+        ready = earlier and cluster_scoring.describe_as_before(cluster, job, earlier)
         if not ready:
             sample = self._sample() if compute.precision != "fp32" else None
-            ready = describe_on_worker(cluster, folders, compute, factor, sample)
+            ready = cluster_scoring.describe_on_worker(cluster, job, sample)
         self.ready = ready
         self.settings = dataclasses.replace(settings, factor=ready.factor)
 
@@ -307,12 +307,8 @@ def _ln_p(
     wrong = (values < low) | (values > high + _ROUNDING)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise CorpusError(
-            f"{values[row]:g} is not {what}",
-            path=path,
-            line=block.first_line + row,
-            remedy="correct the number, or give another --scores-are",
-        )
+        remedy, line = "correct the number, or give another --scores-are", block.first_line + row
+        raise CorpusError(f"{values[row]:g} is not {what}", path=path, line=line, remedy=remedy)
     with np.errstate(divide="ignore"):
         ln_p: NDArray[np.float64] = np.log(values) if low == 0 else values
     return ln_p * math.log(10) if scale == "log10" else ln_p

@@ -36,10 +36,7 @@ Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 
 
 def uniform_plan(
-    source_lengths: Indices,
-    target_lengths: Indices,
-    size: int,
-    rng: np.random.Generator,
+    source_lengths: Indices, target_lengths: Indices, size: int, rng: np.random.Generator
 ) -> list[Indices]:
     """Cut the pairs into batches in random order; all pairs of a batch have the same lengths.
 
@@ -93,8 +90,7 @@ def _sorted_plan(
         max_length: Maximum length of a phrase; pairs with a longer phrase are left out.
     """
     longest = np.maximum(source_lengths, target_lengths)
-    fits = longest <= (max_length or np.inf)
-    order = rng.permutation(np.flatnonzero(fits))
+    order = rng.permutation(np.flatnonzero(longest <= (max_length or np.inf)))
     found: list[Indices] = []
     for first in range(0, len(order), size * batches):
         part = order[first : first + size * batches]
@@ -110,10 +106,7 @@ paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
 
 
 def bucket_plan(
-    source_lengths: Indices,
-    target_lengths: Indices,
-    size: int,
-    rng: np.random.Generator,
+    source_lengths: Indices, target_lengths: Indices, size: int, rng: np.random.Generator
 ) -> list[Indices]:
     """Cut the pairs into batches of similar lengths, in random order.
 
@@ -159,11 +152,10 @@ def in_few_shapes(batch: Batch) -> Batch:
     source_lengths, target_lengths = batch.lengths or (
         torch.full((B,), ids.shape[1]) for ids in (batch.source, batch.target)
     )
-    lengths = (
-        functional.pad(source_lengths, (0, more)),
-        functional.pad(target_lengths, (0, more), value=-1),
+    source_lengths = functional.pad(source_lengths, (0, more))
+    return Batch(
+        source, target, (source_lengths, functional.pad(target_lengths, (0, more), value=-1))
     )
-    return Batch(source, target, lengths)
 
 
 STRETCH = 1 << 21  # maximum number of pairs planned at a time

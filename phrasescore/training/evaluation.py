@@ -66,11 +66,9 @@ def refuse_divergence(
     """
     finite = all(bool(torch.isfinite(each).all()) for each in model.parameters())
     if not finite or any(each and not math.isfinite(each.perplexity) for each in figures):
-        raise ModelError(
-            "the training diverged: some numbers are not finite, so no model is written",
-            path=folder,
-            remedy="train again with a lower --learning-rate, and with --overwrite",
-        )
+        problem = "the training diverged: some numbers are not finite, so no model is written"
+        remedy = "train again with a lower --learning-rate, and with --overwrite"
+        raise ModelError(problem, path=folder, remedy=remedy)
 
 
 def normalisers(
@@ -117,8 +115,7 @@ def begin_curve(path: Path, updates: int) -> None:
             break
         if point["updates"] <= updates:
             kept.append(point)
-    text = "".join(json.dumps(point) + "\n" for point in kept)
-    write_atomically(path, text.encode())
+    write_atomically(path, "".join(json.dumps(point) + "\n" for point in kept).encode())
 
 
 def add_point(path: Path, point: CurvePoint) -> None:

@@ -128,7 +128,7 @@ class Trainer:
         if self.settings.max_time is not None:
             wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
             self._foretells_at = self.state.seconds + wait
-        self._evaluation_began = self._evaluation_ended = self._seconds()
+        self._next_evaluation = self._seconds()
         epochs = self.settings.max_epochs
         words = None if epochs is None else float(epochs * self._passes.words)
         self._progress = Progress("training", words, "words", done=self.state.words)
@@ -163,16 +163,15 @@ class Trainer:
 
     def _update(self, batch: PlannedBatch) -> None:
         state = self.state
-        rate = self.recipe.rate(
+        self._rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
         # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
-        loss = self._updates(batch.rows, state.updates, rate, scale, state.begun)
+        loss = self._updates(batch.rows, state.updates, self._rate, scale, state.begun)
         if state.updates == self._first_update:
             self._start_clock()  # this update has compiled its code
             self._first_passes = self.passes
-        self._rate = rate
         state.updates += 1
         state.position += 1
         state.words += batch.words
@@ -250,16 +249,15 @@ class Trainer:
         fraction = self._fraction()
         due = int(fraction * self.settings.evaluations) > self.state.evaluations
         if due and self.settings.max_time is not None and fraction < 1.0:
-            took = self._evaluation_ended - self._evaluation_began
-            trained = self._seconds() - self._evaluation_ended
-            due = trained >= _TRAINING_PER_EVALUATION * took
+            due = self._seconds() >= self._next_evaluation
         return last or due
 
     def _evaluate(self) -> None:
         state = self.state
-        self._evaluation_began = self._seconds()
+        began = self._seconds()
         sources, pairs = self.held_out(exact=False)
-        self._evaluation_ended = seconds = self._seconds()
+        seconds = self._seconds()
+        self._next_evaluation = seconds + _TRAINING_PER_EVALUATION * (seconds - began)
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)
         # pairs of unseen sources measure generalisation; without them, watch the held-out pairs

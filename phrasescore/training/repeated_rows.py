@@ -71,13 +71,10 @@ class DiskArray:
 
 def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[Any]]) -> None:
     """Write a one-dimensional array of ``size`` numbers like ``np.save``, part by part."""
-    described = {
-        "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
-        "fortran_order": False,
-        "shape": (size,),
-    }
+    described = np.lib.format.dtype_to_descr(np.dtype(kind))
+    header = {"descr": described, "fortran_order": False, "shape": (size,)}
     with own_file(path, os.O_TRUNC) as stream:
-        np.lib.format.write_array_header_1_0(stream, described)
+        np.lib.format.write_array_header_1_0(stream, header)
         for part in parts:
             stream.write(np.ascontiguousarray(part, kind).data)
 

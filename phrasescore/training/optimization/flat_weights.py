@@ -61,7 +61,11 @@ class FlatWeights:
         sizes = [-(-parameter.numel() // _ALIGNED) * _ALIGNED for parameter in parameters]
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
-        self._runs = _runs(self._starts, self._is_narrow)
+        # begin, end and kind (has a bfloat16 copy) of each run of parameters of one kind
+        self._runs: list[tuple[int, int, bool]] = []
+        for kind, group in itertools.groupby(range(len(sizes)), self._is_narrow.__getitem__):
+            places = list(group)
+            self._runs.append((self._starts[places[0]], self._starts[places[-1] + 1], kind))
         # a GPU gets all numbers as one block: launching many kernels would cost more time than
         # small blocks save
         self._block = _BLOCK if device.type == "cpu" else N
@@ -131,15 +135,6 @@ class FlatWeights:
         return flat[start : start + shape.numel()].view(shape)
 
 
-def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return begin, end and kind (has a bfloat16 copy) of each run of parameters of one kind."""
-    runs = []
-    for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
-        places = list(group)
-        runs.append((starts[places[0]], starts[places[-1] + 1], kind))
-    return runs
-
-
 def _zeros(
     rows: int, columns: int, device: torch.device, dtype: torch.dtype = torch.float32
 ) -> Tensor:
@@ -170,9 +165,8 @@ def adam(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update:
         return
     mean, square = moments
     mean.lerp_(gradient, 1 - _BETA1)  # m = beta1 m + (1 - beta1) g
-    square.mul_(_BETA2).addcmul_(
-        gradient, gradient, value=1 - _BETA2
-    )  # v = beta2 v + (1 - beta2) g^2
+    # v = beta2 v + (1 - beta2) g^2
+    square.mul_(_BETA2).addcmul_(gradient, gradient, value=1 - _BETA2)
     # the gradient's memory is free now, so an update allocates no array
     deviation = gradient.copy_(square).sqrt_().mul_(root).add_(_ADAM_EPSILON)
     values.addcdiv_(mean, deviation, value=-step)
