@@ -103,12 +103,12 @@ def score(options: ScoreOptions) -> None:
         _append_given(options, options.scores)
         return
     from phrasescore.scoring.block_scoring import ComputeSettings, ScoringSettings
-    from phrasescore.scoring.table_rescoring import described, prepare
+    from phrasescore.scoring.table_rescoring import Rescoring, described
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(resumable([options.table], [options.output]))
         cluster = _cluster(options, stack)
-        rescoring = prepare(
+        rescoring = Rescoring(
             options.table,
             options.output,
             options.models,

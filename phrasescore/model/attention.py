@@ -15,8 +15,7 @@ The compiled passes take matrices in float32, or in bfloat16 as bit patterns, an
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import torch
@@ -30,31 +29,21 @@ from phrasescore.model.kernels import Array, array_of
 from phrasescore.model.units import Pass, backward_passes, forward_passes
 
 _ONE, _ZERO = np.float32(1.0), np.float32(0.0)
+Arrays: TypeAlias = tuple[Array, ...]  # arrays that belong together, such as those of `Attended`
 
 
 @compiled_fast
-def _attend_rows(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    vector: Array,
-    begins: Array,
-    lengths: Array,
-    weights: Array,
-    found: Array,
-) -> None:
+def _attend_rows(queries: Array, seen: Arrays, vector: Array, weights: Array, found: Array) -> None:
     """Align each query with its source positions, and sum the positions' values by weight.
 
     Args:
         queries: ``(N, A)``, s W_a.
-        keys: ``(P, A)``, h_j U_a of all positions.
-        values: ``(P, D)``, the vectors to sum.
+        seen: The positions of each query, see :class:`Attended`.
         vector: ``(A,)`` float32, v_a.
-        begins: ``(N,)`` the first position of each query.
-        lengths: ``(N,)`` the number of positions of each query.
         weights: ``(N, J)`` float32, filled: alpha, 0 beyond the query's positions.
         found: ``(N, D)``, filled: the sum of alpha_j values_j.
     """
+    keys, values, begins, lengths = seen
     query, total = np.empty(len(vector), np.float32), np.empty(values.shape[1], np.float32)
     for n in range(len(queries)):
         first, last = begins[n], begins[n] + lengths[n]
@@ -102,34 +91,20 @@ def _sum_up(values: Array, alpha: Array, total: Array, found: Array) -> None:
 
 
 @compiled_fast
-def _attend_rows_backward(
-    queries: Array,
-    keys: Array,
-    values: Array,
-    vector: Array,
-    begins: Array,
-    lengths: Array,
-    weights: Array,
-    grad_found: Array,
-    grad_queries: Array,
-    grad_keys: Array,
-    grad_vector: Array,
-) -> None:
+def _attend_back(queries: Array, seen: Arrays, vector: Array, step: Arrays, totals: Arrays) -> None:
     """Turn the gradient of the sums into the gradients of queries, keys and v_a, not of values.
 
     Args:
-        queries: ``(N, A)``; this and the next five arguments are as in :func:`_attend_rows`.
-        keys: ``(P, A)``.
-        values: ``(P, D)``.
+        queries: ``(N, A)``; this and the next two arguments are as in :func:`_attend_rows`.
+        seen: The positions.
         vector: ``(A,)``.
-        begins: ``(N,)``.
-        lengths: ``(N,)``.
-        weights: ``(N, J)``, alpha.
-        grad_found: ``(N, D)``.
-        grad_queries: ``(N, A)``, filled.
-        grad_keys: ``(P, A)`` float32; the result is added to it.
-        grad_vector: ``(A,)`` float32; the result is added to it.
+        step: ``(N, J)``, alpha; ``(N, D)``, the gradient of the sums; and ``(N, A)``, filled: the
+            gradient of the queries.
+        totals: ``(P, A)`` and ``(A,)`` float32; the gradients of keys and v_a are added to them.
     """
+    keys, values, begins, lengths = seen
+    weights, grad_found, grad_queries = step
+    grad_keys, grad_vector = totals
     N, A = queries.shape
     D = values.shape[1]
     query, grad, slope = np.empty(A, np.float32), np.empty(A, np.float32), np.empty(D, np.float32)
@@ -164,8 +139,7 @@ def _attend_rows_backward(
             store(grad_queries[n], a, grad[a])
 
 
-@dataclass(frozen=True)
-class Attended:
+class Attended(NamedTuple):
     """The source positions that queries attend to.
 
     Attributes:
@@ -191,20 +165,14 @@ def attend(queries: Tensor, seen: Attended, vector: Tensor, J: int) -> tuple[Ten
         J: Number of columns of the alignments, at least the maximum of ``seen.lengths``.
     """
     if torch.is_grad_enabled() or not kernels.can_compile(queries):
-        return attend_plainly(queries, seen, vector, J)
+        at = torch.arange(J, device=queries.device)
+        places = (seen.begins[:, None] + at).masked_fill(at >= seen.lengths[:, None], 0)
+        return _attend_equal(queries, seen.keys[places], seen.values[places], vector, seen.lengths)
     found = queries.new_empty(len(queries), seen.values.shape[1])
     weights = vector.new_empty(len(queries), J)
-    _attend_rows(*map(array_of, (queries, *_parts(seen, vector), weights, found)))
+    arrays = tuple(map(array_of, seen))
+    _attend_rows(array_of(queries), arrays, *map(array_of, (vector, weights, found)))
     return found, weights
-
-
-def attend_plainly(
-    queries: Tensor, seen: Attended, vector: Tensor, J: int
-) -> tuple[Tensor, Tensor]:
-    """Compute :func:`attend` in plain torch, which has gradients and supports all devices."""
-    at = torch.arange(J, device=queries.device)
-    places = (seen.begins[:, None] + at).masked_fill(at >= seen.lengths[:, None], 0)
-    return _attend_equal(queries, seen.keys[places], seen.values[places], vector, seen.lengths)
 
 
 def _attend_equal(
@@ -225,8 +193,7 @@ def _summed(queries: Tensor, keys: Tensor) -> Tensor:
     return queries[:, None].to(torch.promote_types(queries.dtype, torch.float32)) + keys
 
 
-@dataclass(frozen=True)
-class AttentiveWeights:
+class AttentiveWeights(NamedTuple):
     """The weights of the gated unit with attention.
 
     The vector v_a is in float32 or a wider type, the matrices are in the type of their products.
@@ -262,9 +229,8 @@ def run_attentive_unit(
         States ``(L + 1, B, H)``, beginning with ``start``; contexts ``(looks, B, D)``;
         alignments ``(looks, B, J)``, which have no gradient.
     """
-    given = inputs, start, seen.keys, seen.values, seen.begins, seen.lengths
-    parts = weights.gates, weights.candidate, weights.context, weights.query, weights.vector
-    return _AttentiveRecurrence.apply(*given, *parts, looks)  # type: ignore[no-untyped-call]
+    given = inputs, start, *seen, *weights, looks
+    return _AttentiveRecurrence.apply(*given)  # type: ignore[no-untyped-call]
 
 
 class _AttentiveRecurrence(torch.autograd.Function):
@@ -285,16 +251,16 @@ class _AttentiveRecurrence(torch.autograd.Function):
         carried = start.to(torch.promote_types(start.dtype, torch.float32), copy=True)
         states[0] = start
         convert, finish_gates, finish_state = forward_passes(inputs)
-        attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_rows_in_torch
+        attend_all: Pass = _attend_rows if kernels.can_compile(inputs) else _attend_in_torch
         h, g, k, r, s = map(convert, (carried, gates, candidates, resets, states))
-        parts = [convert(part) for part in _parts(seen, weights.vector)]
+        parts = tuple(map(convert, seen)), convert(weights.vector)
         # each step needs the one before: s -> query -> alpha, c -> gates -> r * h -> k -> s'
         for t in range(looks):
             torch.mm(states[t], weights.query, out=queries[t])  # (B, H) x (H, A)
             attend_all(convert(queries[t]), *parts, convert(alignments[t]), convert(contexts[t]))
             if t < L:
-                outside = torch.addmm(inputs[t], contexts[t], weights.context)  # (B, D) x (D, 3H)
-                x = convert(outside)
+                # (B, D) x (D, 3H)
+                x = convert(torch.addmm(inputs[t], contexts[t], weights.context))
                 torch.mm(states[t], weights.gates, out=gates[t])
                 finish_gates(x, g[t], h, r[t])
                 torch.mm(resets[t], weights.candidate, out=candidates[t])
@@ -324,14 +290,11 @@ class _AttentiveRecurrence(torch.autograd.Function):
         flowing = grad_states[L].to(wide, copy=True)
         product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
-        attend_back: Pass = (
-            _attend_rows_backward
-            if kernels.can_compile(candidates)
-            else _attend_rows_backward_in_torch
-        )
+        is_compiled = kernels.can_compile(candidates)
+        attend_back: Pass = _attend_back if is_compiled else _attend_back_in_torch
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(convert, given)
-        parts = [convert(part) for part in _parts(seen, weights.vector)]
+        parts = tuple(map(convert, seen)), convert(weights.vector)
         totals = convert(grad_keys), convert(grad_vector)
         for t in range(looks - 1, -1, -1):
             if t < L:
@@ -342,7 +305,7 @@ class _AttentiveRecurrence(torch.autograd.Function):
                 add_flow(f, p, above[t])
                 grad_contexts[t].addmm_(grad_inputs[t], weights.context.t())  # (B, 3H) x (3H, D)
             step = convert(alignments[t]), convert(grad_contexts[t]), convert(grad_queries[t])
-            attend_back(convert(queries[t]), *parts, *step, *totals)
+            attend_back(convert(queries[t]), *parts, step, totals)
             # the query was computed from the state before the step, so its gradient joins here
             flowing += grad_queries[t] @ weights.query.t()
         flat, before = grad_inputs.view(L * B, 3 * H), states[:L].reshape(L * B, H)
@@ -365,44 +328,29 @@ class _AttentiveRecurrence(torch.autograd.Function):
         )
 
 
-def _parts(seen: Attended, vector: Tensor) -> tuple[Tensor, ...]:
-    """Return the arguments of the passes that are the same at all steps."""
-    return seen.keys, seen.values, vector, seen.begins, seen.lengths
-
-
 # Versions of the compiled passes in plain torch. Each sequence has J positions; sequence b begins
 # at row b * J.
 
 
-def _attend_rows_in_torch(
-    queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
-    vector: Tensor,
-    _begins: Tensor,
-    lengths: Tensor,
-    weights: Tensor,
-    found: Tensor,
+def _attend_in_torch(
+    queries: Tensor, seen: Attended, vector: Tensor, weights: Tensor, found: Tensor
 ) -> None:
+    keys, values, _, lengths = seen
     B, J = weights.shape
     given = keys.view(B, J, -1), values.view(B, J, -1), vector, lengths
     for into, computed in zip((found, weights), _attend_equal(queries, *given), strict=True):
         into.copy_(computed)
 
 
-def _attend_rows_backward_in_torch(
+def _attend_back_in_torch(
     queries: Tensor,
-    keys: Tensor,
-    values: Tensor,
+    seen: Attended,
     vector: Tensor,
-    _begins: Tensor,
-    _lengths: Tensor,
-    weights: Tensor,
-    grad_found: Tensor,
-    grad_queries: Tensor,
-    grad_keys: Tensor,
-    grad_vector: Tensor,
+    step: tuple[Tensor, Tensor, Tensor],
+    totals: tuple[Tensor, Tensor],
 ) -> None:
+    (keys, values, _, _), (weights, grad_found, grad_queries) = seen, step
+    grad_keys, grad_vector = totals
     B, J = weights.shape
     grad_weights = torch.bmm(values.view(B, J, -1), grad_found[:, :, None])[:, :, 0] * weights
     # gradient of softmax: d e_j = alpha_j (d alpha_j - sum_i alpha_i d alpha_i)

@@ -25,8 +25,7 @@ def choose_device(name: str) -> torch.device:
     """
     if not re.fullmatch(r"auto|cpu|cuda(:[0-9]{1,4})?", name):
         raise SettingsError(
-            f"{name[:30]!r} is not a device",
-            remedy="give auto, cpu, cuda or cuda:1",
+            f"{name[:30]!r} is not a device", remedy="give auto, cpu, cuda or cuda:1"
         )
     if name == "auto":
         name = "cuda" if torch.cuda.is_available() else "cpu"
@@ -38,15 +37,13 @@ def choose_device(name: str) -> torch.device:
             remedy="choose the device cpu, or install a CUDA build of torch",
         )
     number = name.partition(":")[2]
-    if not number:
-        return torch.device("cuda")
-    if int(number) >= torch.cuda.device_count():
+    if number and int(number) >= torch.cuda.device_count():
         raise SettingsError(
             f"there is no device cuda:{number}: the last device is "
             f"cuda:{torch.cuda.device_count() - 1}",
             remedy="name one that nvidia-smi lists and CUDA_VISIBLE_DEVICES does not hide",
         )
-    return torch.device("cuda", int(number))
+    return torch.device("cuda", int(number)) if number else torch.device("cuda")
 
 
 def processor_of(device: torch.device) -> str:

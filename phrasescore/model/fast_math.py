@@ -25,16 +25,12 @@ from numba.extending import intrinsic, overload
 LOWEST_KEY = np.int32(-0x80000000)  # no key of `order` is lower
 _LOG2_E = np.float32(1.4426950408889634)
 # the Taylor coefficients ln(2)^n / n! of 2^f; relative error below 1e-7 for f in [-1/2, 1/2]
-_C1, _C2, _C3 = (
-    np.float32(0.6931471805599453),
-    np.float32(0.2402265069591007),
-    np.float32(0.05550410866482158),
-)
-_C4, _C5, _C6 = (
-    np.float32(0.009618129107628477),
-    np.float32(0.0013333558146428443),
-    np.float32(0.00015403530393381608),
-)
+_C1 = np.float32(0.6931471805599453)
+_C2 = np.float32(0.2402265069591007)
+_C3 = np.float32(0.05550410866482158)
+_C4 = np.float32(0.009618129107628477)
+_C5 = np.float32(0.0013333558146428443)
+_C6 = np.float32(0.00015403530393381608)
 _LOWEST, _HIGHEST = np.float32(-87.0), np.float32(88.0)  # between them, e^x is a normal float32
 _HALF, _ONE, _TWO = np.float32(0.5), np.float32(1.0), np.float32(2.0)
 

@@ -160,7 +160,20 @@ class LoadedModel:
         Raises:
             ModelError: The weights do not have the names and shapes that the settings require.
         """
-        return _build_network(self).eval()
+        import torch
+
+        with torch.device("meta"):  # allocates no memory for other weights
+            model = build(self.settings)
+        expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+        found = {name: value.shape for name, value in self.weights.items()}
+        if expected != found:
+            wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
+            problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
+            raise _damaged(self.path / WEIGHTS, problem)
+        # to_empty is not used: for meta tensors it imports a computer algebra system, in 0.7 s
+        weights = {name: torch.from_numpy(values) for name, values in self.weights.items()}
+        model.load_state_dict(weights, assign=True)
+        return model.eval()
 
     @property
     def direction(self) -> Direction:
@@ -191,8 +204,7 @@ class LoadedModel:
         *read, predicted = texts if self.direction == "source-target" else texts[::-1]
         targets = self.target_vocabulary.encode_spans(predicted)
         if not read:
-            nothing = np.zeros_like(predicted.offsets)
-            return TokenSequences(targets.tokens[:0], nothing), targets
+            return TokenSequences(targets.tokens[:0], np.zeros_like(predicted.offsets)), targets
         return self.source_vocabulary.encode_spans(read[0]), targets
 
 
@@ -238,7 +250,23 @@ def load_weights(folder: str | Path) -> LoadedModel:
         ModelError: As in ``load_model``, except that the shapes of the arrays are not checked.
     """
     folder = Path(folder)
-    settings, source, target = _open_folder(folder)
+    if not folder.is_dir():
+        problem, remedy = "no such model folder", "train one: phrasescore train"
+        raise ModelError(problem, path=folder, remedy=remedy)
+    config = _read_config(folder)
+    digests = read_digests(folder)
+    is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
+    for name in sorted({*NEEDED, *([BYTE_PAIRS] if is_cut else []), *digests}):
+        check_file(folder, name, digests)
+    try:
+        settings = read_settings(config, where=CONFIG)
+    except SettingsError as error:
+        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
+    pairs = BytePairs.read(folder / BYTE_PAIRS) if is_cut else None
+    source = Vocabulary.from_words([])
+    if kind_named(settings.kind).reads_source:
+        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
+    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
     weights = _read_weights(folder / WEIGHTS)
     # equal folders have equal files of digests
     return LoadedModel(settings, source, target, weights, sha256_of(folder / DIGESTS), folder)
@@ -258,34 +286,10 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
         raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
-            raise ModelError(
-                f"the weights {_shown(name)} have numbers that are not finite",
-                path=path,
-                remedy="train the model again, perhaps with a lower learning rate",
-            )
+            problem = f"the weights {_shown(name)} have numbers that are not finite"
+            remedy = "train the model again, perhaps with a lower learning rate"
+            raise ModelError(problem, path=path, remedy=remedy)
     return weights
-
-
-def _open_folder(folder: Path) -> tuple[ModelSettings, Vocabulary, Vocabulary]:
-    """Check a folder; return its settings, source vocabulary and target vocabulary."""
-    if not folder.is_dir():
-        problem, remedy = "no such model folder", "train one: phrasescore train"
-        raise ModelError(problem, path=folder, remedy=remedy)
-    config = _read_config(folder)
-    digests = read_digests(folder)
-    is_cut = config.pop("format") > _WITHOUT_BYTE_PAIRS
-    for name in sorted({*NEEDED, *([BYTE_PAIRS] if is_cut else []), *digests}):
-        check_file(folder, name, digests)
-    try:
-        settings = read_settings(config, where=CONFIG)
-    except SettingsError as error:
-        raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
-    pairs = BytePairs.read(folder / BYTE_PAIRS) if is_cut else None
-    source = Vocabulary.from_words([])
-    if kind_named(settings.kind).reads_source:
-        source = _read_vocabulary(folder, SOURCE_VOCABULARY, settings.source_vocabulary, pairs)
-    target = _read_vocabulary(folder, TARGET_VOCABULARY, settings.target_vocabulary, pairs)
-    return settings, source, target
 
 
 def _no_model(folder: Path, why: str) -> ModelError:
@@ -304,11 +308,9 @@ def _read_config(folder: Path) -> JsonObject:
     if type(number) is not int or number < 1:
         raise _no_model(folder, f"its {CONFIG} has no format number")
     if number > FORMAT:
-        raise ModelError(
-            f"the model has format {_shown(str(number))}, but this version reads up to {FORMAT}",
-            path=folder,
-            remedy="update phrasescore",
-        )
+        shown = _shown(str(number))
+        problem = f"the model has format {shown}, but this version reads up to {FORMAT}"
+        raise ModelError(problem, path=folder, remedy="update phrasescore")
     return config
 
 
@@ -317,28 +319,9 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
         raise _damaged(folder, f"incomplete: {name} is missing")
     vocabulary = Vocabulary.read(folder / name, pairs)
     if len(vocabulary) != size:
-        raise ModelError(
-            f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}", path=folder
-        )
+        problem = f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}"
+        raise ModelError(problem, path=folder)
     return vocabulary
-
-
-def _build_network(stored: LoadedModel) -> SequenceModel:
-    """Build the network of stored weights, without allocating memory for other weights."""
-    import torch
-
-    with torch.device("meta"):
-        model = build(stored.settings)
-    expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
-    found = {name: value.shape for name, value in stored.weights.items()}
-    if expected != found:
-        wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
-        problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
-        raise _damaged(stored.path / WEIGHTS, problem)
-    # to_empty is not used: for meta tensors it imports a computer algebra system, which takes 0.7 s
-    weights = {name: torch.from_numpy(v) for name, v in stored.weights.items()}
-    model.load_state_dict(weights, assign=True)
-    return model
 
 
 def _shown(text: str) -> str:
@@ -426,19 +409,13 @@ def refuse_foreign(folder: Path) -> None:
         raise SettingsError(
             "the name is taken, but not by a model", path=folder, remedy="name another folder"
         )
-    if others := _foreign_files(folder):
-        raise SettingsError(
-            f"the model folder contains {visible(os.fsencode(others[0]), 80)}, which training "
-            "did not write",
-            path=folder,
-            remedy="move it away, or name another folder",
-        )
-
-
-def _foreign_files(folder: Path) -> list[str]:
-    """Return the names that are neither model files nor in SHA256SUMS; newer versions may add."""
     known = set(ALL)
-    with contextlib.suppress(ModelError, OSError):
+    with contextlib.suppress(ModelError, OSError):  # newer versions may add files to SHA256SUMS
         known |= read_digests(folder).keys()
     found = folder.iterdir()
-    return sorted(path.name for path in found if path.name not in known or not path.is_file())
+    if others := sorted(
+        each.name for each in found if each.name not in known or not each.is_file()
+    ):
+        foreign = visible(os.fsencode(others[0]), 80)
+        problem = f"the model folder contains {foreign}, which training did not write"
+        raise SettingsError(problem, path=folder, remedy="move it away, or name another folder")

@@ -316,12 +316,9 @@ def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
     """Raise a ModelError if the model in ``folder`` scores sentences or texts, not phrases."""
     must_read_a_source(settings, folder)
     if kind_named(settings.kind).of_sentences:
-        raise unsuitable(
-            settings,
-            folder,
-            "has learnt from sentences, but a phrase table has phrases",
-            "name a phrase model; score-text and translate are for models of sentences",
-        )
+        problem = "has learnt from sentences, but a phrase table has phrases"
+        remedy = "name a phrase model; score-text and translate are for models of sentences"
+        raise unsuitable(settings, folder, problem, remedy)
 
 
 def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:

@@ -53,10 +53,9 @@ class State:
             sizes = [len(state.memory[0]) for state in states]
             moves = [sum(sizes[:at]) for at in range(len(sizes))]
             parts = [(rows[0] + move, *rows[1:]) for rows, move in zip(parts, moves, strict=True)]
-            memory = tuple(
-                torch.cat(each) for each in zip(*(s.memory for s in states), strict=True)
-            )
-        return State(tuple(torch.cat(each) for each in zip(*parts, strict=True)), memory)
+            memories = zip(*(state.memory for state in states), strict=True)
+            memory = tuple(map(torch.cat, memories))
+        return State(tuple(map(torch.cat, zip(*parts, strict=True))), memory)
 
 
 @dataclass(frozen=True)

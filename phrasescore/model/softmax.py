@@ -8,7 +8,7 @@ larger.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -79,20 +79,20 @@ def log_normalisers(features: Tensor, words: Tensor, bias: Tensor) -> Tensor:
     return torch.cat([(part @ weight + bias).logsumexp(1) for part in torch.split(features, step)])
 
 
+class _Wanted(NamedTuple):
+    """What the loss asks of each row; see :func:`summed_cross_entropy`."""
+
+    words: Tensor
+    counted: Tensor | None
+    smoothing: float
+    normaliser_weight: float
+
+
 class _SummedCrossEntropy(torch.autograd.Function):
     """Computes the loss and its gradient chunk by chunk, so that logits stay in the cache."""
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        features: Tensor,
-        words: Tensor,
-        bias: Tensor,
-        wanted: Tensor,
-        counted: Tensor | None,
-        smoothing: float,
-        normaliser_weight: float,
-    ) -> Tensor:
+    def forward(ctx: Any, features: Tensor, words: Tensor, bias: Tensor, wanted: _Wanted) -> Tensor:
         """Sum the loss, and already compute the gradients, which `backward` only scales."""
         N, R = features.shape
         V = words.shape[0]
@@ -112,9 +112,9 @@ class _SummedCrossEntropy(torch.autograd.Function):
             part = features[rows]
             # (n, R) x (R, V) -> (n, V), n rows of the chunk
             logits = torch.mm(part, narrow_words.t(), out=buffer[: len(part)])
-            inside = None if counted is None else counted[rows]
-            asked = wanted[rows], inside, grad_bias, smoothing, normaliser_weight
-            loss += _softmax_gradient(logits, wide_bias, *asked)
+            inside = None if wanted.counted is None else wanted.counted[rows]
+            asked = wanted._replace(words=wanted.words[rows], counted=inside)
+            loss += _softmax_gradient(logits, wide_bias, asked, grad_bias)
             # from here on `logits` holds d loss / d logits: (n, V) x (V, R) -> (n, R)
             torch.mm(logits, narrow_words, out=grad_features[rows])
             # (V, n) x (n, R) -> (V, R), summed over the chunks in float32
@@ -136,30 +136,23 @@ class _SummedCrossEntropy(torch.autograd.Function):
         features, words, bias = ctx.saved_tensors
         # if nothing follows the loss, the gradients need not be scaled
         if grad.device.type == "cpu" and float(grad) == 1.0:
-            return features, words, bias, None, None, None, None
-        scaled = features * grad.to(features.dtype), words * grad, bias * grad
-        return *scaled, None, None, None, None
+            return features, words, bias, None
+        return features * grad.to(features.dtype), words * grad, bias * grad, None
 
 
 def _softmax_gradient(
-    logits: Tensor,
-    bias: Tensor,
-    wanted: Tensor,
-    counted: Tensor | None,
-    grad_bias: Tensor,
-    smoothing: float,
-    normaliser_weight: float,
+    logits: Tensor, bias: Tensor, asked: _Wanted, grad_bias: Tensor
 ) -> float | Tensor:
     """Replace logits by the loss's gradient, add its rows to ``grad_bias``, and return the loss.
 
     Rows outside ``counted`` have no loss and no gradient. On a GPU the function does not wait for
     the result, because a CUDA graph cannot record a wait.
     """
+    wanted, counted, smoothing, normaliser_weight = asked
     if counted is None and kernels.can_compile(logits):
         x, b, ids, out = map(kernels.array_of, (logits, bias, wanted, grad_bias))
-        scratch = np.empty(len(b), np.float32)
-        asked = smoothing, normaliser_weight, scratch
-        return float(kernels.softmax_gradient(x, b, ids, out, *asked))
+        numbers = smoothing, normaliser_weight, np.empty(len(b), np.float32)
+        return float(kernels.softmax_gradient(x, b, ids, out, *numbers))
     full = logits.to(bias.dtype) + bias  # (n, V)
     at = torch.arange(len(wanted), device=wanted.device)
     log_probabilities = full.log_softmax(1)
@@ -209,5 +202,5 @@ def summed_cross_entropy(
     """
     if counted is not None and kernels.can_compile(features):
         features, wanted, counted = features[counted], wanted[counted], None
-    given = features, words, bias, wanted, counted, smoothing, normaliser_weight
-    return _SummedCrossEntropy.apply(*given)  # type: ignore[no-untyped-call]
+    asked = _Wanted(wanted, counted, smoothing, normaliser_weight)
+    return _SummedCrossEntropy.apply(features, words, bias, asked)  # type: ignore[no-untyped-call]

@@ -117,9 +117,8 @@ class GatedUnit(RecurrentUnit):
         if waiting is not None:
             inputs = _hold(inputs, waiting)
         kind = inputs.dtype
-        hidden = run_gated_unit(
-            inputs, start, self.gate_weight.to(kind), self.candidate_weight.to(kind)
-        )
+        weights = self.gate_weight.to(kind), self.candidate_weight.to(kind)
+        hidden = run_gated_unit(inputs, start, *weights)
         return hidden, hidden[-1]
 
     def states_with_context_inside(
@@ -264,9 +263,7 @@ class _Recurrence(torch.autograd.Function):
         flowing = grad_states[L].to(torch.promote_types(states.dtype, torch.float32), copy=True)
         product = candidates.new_empty(B, H)
         convert, back_state, back_reset, add_flow = backward_passes(candidates)
-        into_candidate, into_gates = (
-            part.unbind() for part in (grad_inputs[:, :, :H], grad_inputs[:, :, H:])
-        )
+        into_candidate, into_gates = grad_inputs[:, :, :H].unbind(), grad_inputs[:, :, H:].unbind()
         gate_back, candidate_back = gate_weight.t(), candidate_weight.t()
         given = gates, candidates, states, grad_inputs, grad_states, flowing, product
         g, k, s, out, above, f, p = map(convert, given)

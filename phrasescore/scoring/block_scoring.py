@@ -162,11 +162,8 @@ def load_models(
         if check is not None:
             checks.append(check)
             notes.append(f"{folder}: {check}: {_verdict(check, scorer.precision)}")
-    numerics = {
-        "batch_size": settings.batch_size,
-        "device": choose_device(settings.device).type,
-        "precision": used,
-    }
+    device = choose_device(settings.device).type
+    numerics = {"batch_size": settings.batch_size, "device": device, "precision": used}
     models = tuple(scoring[folder] for folder in folders)
     identities = tuple((each.loaded.digest, each.loaded.direction) for each in models)
     return models, ReadyModels(identities, chosen, numerics, tuple(checks), tuple(notes))
@@ -366,9 +363,7 @@ def with_columns(
         return block.with_appended_scores(columns)
     last = replace_column + len(columns) - 1
     if last > block.format.scores:
-        raise SettingsError(
-            f"there is no score {last} to replace: each line has {block.format.scores}",
-            path=block.path,
-            remedy="leave out --replace-column to append the scores",
-        )
+        problem = f"there is no score {last} to replace: each line has {block.format.scores}"
+        remedy = "leave out --replace-column to append the scores"
+        raise SettingsError(problem, path=block.path, remedy=remedy)
     return block.with_replaced_scores(replace_column, columns)

@@ -53,7 +53,7 @@ class ScoringJob:
     """The models that a worker loads, and the settings of scoring with them.
 
     Args:
-        folders: Absolute paths of the models, in the order of their columns.
+        folders: The models, in the order of their columns; a worker gets absolute paths.
         compute: Settings of the computation.
         factor: The factor to read; ``None`` for the factor of the models.
         precisions: The precision of each distinct folder; ``None`` lets the worker choose.
@@ -71,51 +71,36 @@ class ScoringJob:
 
 
 def describe_on_worker(
-    cluster: Cluster,
-    folders: Sequence[str],
-    compute: ComputeSettings,
-    factor: int | None,
-    sample: TableBlock | None = None,
-    precisions: tuple[Precision, ...] | None = None,
+    cluster: Cluster, job: ScoringJob, sample: TableBlock | None = None
 ) -> ReadyModels:
     """Let the first worker load the models and choose the device and precision for all workers.
 
     Args:
         cluster: The workers.
-        folders: The models; this and the other arguments are as in `load_models`.
-        compute: The settings of the computation.
-        factor: The factor to read.
+        job: The models, whose folders may have relative names.
         sample: Lines to compare precisions on.
-        precisions: The precision of each distinct folder, to repeat an earlier choice.
 
     Raises:
         ClusterError: The worker cannot load a model.
     """
-    job = ScoringJob(_absolute(folders), compute, factor, precisions)
+    job = dataclasses.replace(job, folders=_absolute(job.folders))
     return cluster.start(describe_models, job, sample and packed_block(sample)).result()
 
 
-def describe_as_before(
-    cluster: Cluster,
-    folders: Sequence[str],
-    compute: ComputeSettings,
-    factor: int | None,
-    begun: JsonObject,
-) -> ReadyModels | None:
+def describe_as_before(cluster: Cluster, job: ScoringJob, begun: JsonObject) -> ReadyModels | None:
     """Repeat the choice of device and precision that an interrupted run of the same work made.
 
     Args:
-        cluster: The workers; this and the next three arguments are as in `describe_on_worker`.
-        folders: The models.
-        compute: The settings of the computation.
-        factor: The factor to read.
+        cluster: The workers.
+        job: The models, as in `describe_on_worker`.
         begun: The settings of the interrupted run, from its journal.
 
     Returns:
         The description; ``None`` if the interrupted run used other models, or a device, precision
-        or batch size that ``compute`` excludes.
+        or batch size that the job excludes.
     """
-    chosen, distinct = begun.get("numerics", {}), dict.fromkeys(folders)
+    chosen, distinct = begun.get("numerics", {}), dict.fromkeys(job.folders)
+    compute = job.compute
     agrees = (
         chosen.keys() == {"batch_size", "device", "precision"}
         and chosen["batch_size"] == compute.batch_size
@@ -126,9 +111,8 @@ def describe_as_before(
     if not agrees:
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
-    ready = describe_on_worker(
-        cluster, folders, kept, factor, precisions=tuple(chosen["precision"])
-    )
+    again = dataclasses.replace(job, compute=kept, precisions=tuple(chosen["precision"]))
+    ready = describe_on_worker(cluster, again)
     if begun["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)
@@ -159,14 +143,9 @@ def scored_on_workers(
         blocks: The lines of the table.
     """
     numerics = ready.numerics
-    job = ScoringJob(
-        _absolute(folders),
-        ComputeSettings(numerics["device"], batch_size=numerics["batch_size"]),
-        settings.factor,
-        tuple(numerics["precision"]),
-        tuple(digest for digest, _ in ready.identities),
-        settings,
-    )
+    compute = ComputeSettings(numerics["device"], batch_size=numerics["batch_size"])
+    precisions, digests = tuple(numerics["precision"]), tuple(each for each, _ in ready.identities)
+    job = ScoringJob(_absolute(folders), compute, settings.factor, precisions, digests, settings)
 
     def start(block: TableBlock) -> Task[WorkerResult]:
         return cluster.start(score_block, job, packed_block(block))
@@ -244,11 +223,9 @@ def _scorer(job: ScoringJob) -> BlockScorer:
     models, _ = _load(job)
     for folder, model, digest in zip(job.folders, models, job.digests, strict=True):
         if model.loaded.digest != digest:
-            raise ClusterError(
-                f"the worker {own_name()} has another model in this folder",
-                path=folder,
-                remedy="wait until all machines see the same files, then run the command again",
-            )
+            problem = f"the worker {own_name()} has another model in this folder"
+            remedy = "wait until all machines see the same files, then run the command again"
+            raise ClusterError(problem, path=folder, remedy=remedy)
     return BlockScorer(models, job.settings, processor_of(choose_device(job.compute.device)))
 
 

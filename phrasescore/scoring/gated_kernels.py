@@ -15,6 +15,8 @@ the projections of a source. H is the size of a state, M the size of the readout
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,6 +24,9 @@ from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
 
 Array = npt.NDArray[np.generic]
+# for B children: (B, 3) their parents, words and sources; the table (V, 3H or more) of projections
+# of words; the projections of sources (S, 3H or more)
+Children: TypeAlias = tuple[Array, Array, Array]
 # `add_panel` sets a new shift if a logit exceeds the shift by more than this. The value is safe
 # because e^40 times the number of words of any vocabulary is a finite float32.
 _HEADROOM = np.float32(40.0)
@@ -29,27 +34,19 @@ _HEADROOM = np.float32(40.0)
 
 @compiled_fast
 def open_gates(
-    products: Array,
-    first: int,
-    nodes: Array,
-    table: Array,
-    context: Array,
-    carried: Array,
-    update: Array,
-    resets: Array,
+    products: Array, first: int, children: Children, carried: Array, update: Array, resets: Array
 ) -> None:
     """Compute the gates z and r of children, and r * h, where h is the state of the parent.
 
     Args:
         products: ``(P, 2H)``, states of parents times the recurrent weights of the gates.
         first: The index in ``carried`` of the parent in row 0 of ``products``.
-        nodes: ``(B, 3)``: the parents, words and sources of the children.
-        table: ``(V, >= 3H)``, projections of words.
-        context: ``(S, >= 3H)``, projections of sources.
+        children: The children.
         carried: ``(parents, H)`` float32 states.
         update: ``(B, H)``, z on return.
         resets: ``(B, H)``, r * h on return.
     """
+    nodes, table, context = children
     B, H = update.shape
     for b in range(B):
         parent = nodes[b, 0]
@@ -66,25 +63,18 @@ def open_gates(
 
 @compiled_fast
 def take_step(
-    products: Array,
-    nodes: Array,
-    table: Array,
-    context: Array,
-    carried: Array,
-    update: Array,
-    states: Array,
+    products: Array, children: Children, carried: Array, update: Array, states: Array
 ) -> None:
     """Compute the states h' of children: k = tanh(...), h' = z h + (1 - z) k.
 
     Args:
         products: ``(B, H)``, r * h times the recurrent weights of the candidate.
-        nodes: ``(B, 3)``: parents, words, sources.
-        table: ``(V, >= 3H)``.
-        context: ``(S, >= 3H)``.
+        children: The children.
         carried: ``(parents, H)`` float32.
         update: ``(B, H)``, z.
         states: ``(B, H)`` float32, h' on return.
     """
+    nodes, table, context = children
     B, H = update.shape
     for b in range(B):
         h, x, c = carried[nodes[b, 0]], table[nodes[b, 1]], context[nodes[b, 2]]
@@ -106,16 +96,15 @@ def keep_states(states: Array, places: Array, kept: Array) -> None:
 
 
 @compiled_fast
-def maxout(products: Array, nodes: Array, table: Array, context: Array, out: Array) -> None:
+def maxout(products: Array, children: Children, out: Array) -> None:
     """Add the contributions of word and source to the readout; keep each pair's larger unit.
 
     Args:
         products: ``(B, 2M)``, states times O_h.
-        nodes: ``(B, 3)``: parents, words, sources.
-        table: ``(V, 3H + 2M)``.
-        context: ``(S, >= 3H + 2M)``.
+        children: The children; the table has 3H + 2M columns.
         out: ``(B, M)``, filled.
     """
+    nodes, table, context = children
     B, M = out.shape
     at = table.shape[1] - 2 * M  # the readout is the last 2M columns
     for b in range(B):

@@ -14,7 +14,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from types import SimpleNamespace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,10 +31,6 @@ from phrasescore.scoring import gated_kernels, torch_steps
 from phrasescore.scoring.prefix_trie import PrefixTrie, build_trie
 from phrasescore.words.token_sequences import TokenSequences
 
-_NAMES = (
-    *("open_gates", "take_step", "keep_states", "maxout"),
-    *("add_panel", "pick_logits", "refine", "normalise"),
-)
 # The number of rows in bfloat16 products is rounded up to a multiple of this number, because the
 # library of matrix products takes 10 ms to compile code for each number of rows.
 _ROWS = 16
@@ -118,17 +114,13 @@ def pack(
         def exact(weight: Tensor) -> Tensor:
             return weight.to(device, torch.float32).contiguous()
 
-        def table(words: Tensor, unit: GatedUnit, *further: Tensor) -> Tensor:
+        def packed(words: Tensor, unit: GatedUnit, *further: Tensor) -> PackedUnit:
             weight = torch.cat([unit.input_weight, *further[:1]], dim=1)  # (E, 3H) or (E, 3H + 2M)
             gates = unit.input_bias.new_zeros(2 * len(unit.input_bias))  # the gates have no bias
             bias = torch.cat([unit.input_bias, gates, *further[1:]])
             rows = torch.empty(len(words), len(bias), dtype=dtype, device=device)
             _project(words, weight, bias, rows)
-            return rows
-
-        def packed(words: Tensor, unit: GatedUnit, *further: Tensor) -> PackedUnit:
-            weights = placed(unit.gate_weight), placed(unit.candidate_weight)
-            return PackedUnit(table(words, unit, *further), *weights)
+            return PackedUnit(rows, placed(unit.gate_weight), placed(unit.candidate_weight))
 
         return PackedWeights(
             encoder=packed(source, encoder),
@@ -210,7 +202,7 @@ class GatedSteps:
         self._logits = narrow(chunk, panel)
         self._shift, self._total = exact(chunk), exact(chunk)
         self._compiled = kernels.can_compile(like)
-        self._passes: Any = _compiled_steps() if self._compiled else torch_steps
+        self._passes: Any = _CompiledSteps() if self._compiled else torch_steps
 
     # -- source side ---------------------------------------------------------------------------
 
@@ -242,7 +234,7 @@ class GatedSteps:
     def decode(
         self, sources: TokenSequences, trie: PrefixTrie
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """See :meth:`phrasescore.scoring.shared_scorer.TrieSteps.decode`."""
+        """See :meth:`phrasescore.scoring.shared_scorer.ModelSteps.decode`."""
         self._encode(sources)
         parents_of, words_of = self._index(trie.parents), self._index(trie.words)
         edges = torch.zeros(len(trie), dtype=torch.float32, device=words_of.device)  # (nodes,)
@@ -320,7 +312,7 @@ class GatedSteps:
         B, weights = len(nodes), self._weights
         readout = self._multiply(states, B, weights.readout_weight, self._readout)
         maxout = self._maxout[:B]
-        self._passes.maxout(readout, nodes, weights.decoder.table, self._projections, maxout)
+        self._passes.maxout(readout, (nodes, weights.decoder.table, self._projections), maxout)
         features = torch.mm(maxout, weights.inner_weight, out=self._features[:B])  # (B, M) x (M, R)
         if self._narrow_features.dtype == features.dtype:
             return features
@@ -341,11 +333,11 @@ class GatedSteps:
             before.narrow[first:], last + 1 - first, unit.gate_weight, self._products
         )
         update, resets = self._update[:B], self._resets[:B]
-        inputs = products, first, nodes, unit.table, context, carried
-        self._passes.open_gates(*inputs, update, resets)
+        children = nodes, unit.table, context
+        self._passes.open_gates(products, first, children, carried, update, resets)
         # (B, H) x (H, H)
         candidates = self._multiply(self._resets, B, unit.candidate_weight, self._candidates)
-        self._passes.take_step(candidates, nodes, unit.table, context, carried, update, states)
+        self._passes.take_step(candidates, children, carried, update, states)
         return states
 
     def _multiply(self, states: Tensor, rows: int, weight: Tensor, out: Tensor) -> Tensor:
@@ -401,13 +393,18 @@ def _even(begin: int, end: int, max_size: int) -> Iterator[tuple[int, int]]:
     return itertools.pairwise(borders)
 
 
-def _compiled_steps() -> SimpleNamespace:
-    """Return the functions of ``gated_kernels`` by name, as functions of tensors."""
-    return SimpleNamespace(**{name: _on_arrays(getattr(gated_kernels, name)) for name in _NAMES})
+class _CompiledSteps:
+    """The functions of ``gated_kernels``, as functions of tensors."""
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        return partial(_on_arrays, getattr(gated_kernels, name))
 
 
-def _on_arrays(kernel: Callable[..., None]) -> Callable[..., None]:
-    def run(*arguments: object) -> None:
-        kernel(*[kernels.array_of(x) if isinstance(x, Tensor) else x for x in arguments])
+def _on_arrays(kernel: Callable[..., None], *arguments: object) -> None:
+    kernel(*map(_as_arrays, arguments))
 
-    return run
+
+def _as_arrays(value: object) -> object:
+    if isinstance(value, tuple):
+        return tuple(map(_as_arrays, value))
+    return kernels.array_of(value) if isinstance(value, Tensor) else value

@@ -213,17 +213,6 @@ def _by_level(nodes: Numbers, ends: Numbers, longest: int) -> PrefixTrie:
 
 
 @compiled
-def _common_words(tokens: NDArray[np.int32], offsets: Numbers, left: int, right: int) -> int:
-    """Return the number of words in the longest common prefix of two phrases."""
-    a, b = offsets[left], offsets[right]
-    shorter = min(offsets[left + 1] - a, offsets[right + 1] - b)
-    for i in range(shorter):
-        if tokens[a + i] != tokens[b + i]:
-            return i
-    return int(shorter)
-
-
-@compiled
 def _build(
     tokens: NDArray[np.int32],
     offsets: Numbers,
@@ -247,9 +236,12 @@ def _build(
         nodes[3, root] = root
     for i in range(N):
         begin, length = offsets[i], offsets[i + 1] - offsets[i]
-        known = 0
+        known = 0  # prefixes that have nodes already: those of the phrase before
         if i and roots[i] == roots[i - 1]:
-            known = _common_words(tokens, offsets, i - 1, i)  # prefixes that have nodes already
+            before = offsets[i - 1]
+            shorter = min(begin - before, length)
+            while known < shorter and tokens[before + known] == tokens[begin + known]:
+                known += 1
         path[0] = roots[i]
         for depth in range(known + 1, length + 1):
             nodes[0, count] = path[depth - 1]

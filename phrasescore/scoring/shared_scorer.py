@@ -7,11 +7,11 @@ along its path through the trie of prefixes. A single core computes a group, and
 only on the group. Pairs with long sources form separate small groups, because a model may pad the
 sources that it reads together.
 
-`SharedScorer` gets the values of a group from `TrieSteps`. `ModelSteps` computes them for any model
-with its ``start`` and ``step``. Two networks have faster steps: gated units in the formulation
-``code`` (``gated_steps``), and the feed-forward language model (`HistorySteps`). In that
-language model, ln p of a word depends only on the few words before it, so prefixes that end in the
-same words share one evaluation, even if they belong to different sentences.
+`SharedScorer` gets the values of a group from steps along a trie. `ModelSteps` computes them for
+any model with its ``start`` and ``step``. Two networks have faster steps: gated units in the
+formulation ``code`` (``gated_steps``), and the feed-forward language model (`HistorySteps`). In
+that language model, ln p of a word depends only on the few words before it, so prefixes that end in
+the same words share one evaluation, even if they belong to different sentences.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from __future__ import annotations
 import copy
 import queue
 from collections.abc import Callable
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -57,6 +57,7 @@ _LONG = 64
 Precision: TypeAlias = Literal["fp32", "bf16"]
 Rows = NDArray[np.int64]
 Ln_p = NDArray[np.float32]
+TrieSteps: TypeAlias = "ModelSteps | GatedSteps"
 
 
 class SharedScorer:
@@ -153,10 +154,8 @@ class SharedScorer:
             if len(parts) > 1:  # the group was too large: make the next groups smaller, too
                 self._group = min(self._group, max(len(rows) for rows, _ in parts))
         if not np.isfinite(ln_p).all():  # float32 sums can overflow
-            raise ModelError(
-                "the model's score of a pair is not finite",
-                remedy="train the model again; its parameters are not finite",
-            )
+            remedy = "train the model again; its parameters are not finite"
+            raise ModelError("the model's score of a pair is not finite", remedy=remedy)
         return ln_p
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
@@ -191,8 +190,17 @@ def _steps_factory(
 # -- steps along a trie -----------------------------------------------------------------------
 
 
-class TrieSteps(Protocol):
-    """Reads sources, then computes ln p along the distinct prefixes of their targets."""
+class ModelSteps:
+    """Steps of any model: reads sources, then computes ln p along the prefixes of their targets.
+
+    Args:
+        model: A model in evaluation mode, on its device; several threads may share it.
+        dtype: Type of the recurrent products.
+        chunk: Number of prefixes to compute at a time.
+    """
+
+    def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
+        self._model, self._dtype, self._chunk = model, dtype, chunk
 
     def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """Compute ln p along a trie.
@@ -205,23 +213,6 @@ class TrieSteps(Protocol):
             (nodes,) ln p of each prefix's last word given the words before it, 0 for roots; and
             (nodes,) ln p of ``</s>`` after each prefix.
         """
-        ...
-
-
-class ModelSteps:
-    """Steps of any model; see :class:`TrieSteps`.
-
-    Args:
-        model: A model in evaluation mode, on its device; several threads may share it.
-        dtype: Type of the recurrent products.
-        chunk: Number of prefixes to compute at a time.
-    """
-
-    def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
-        self._model, self._dtype, self._chunk = model, dtype, chunk
-
-    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """See :meth:`TrieSteps.decode`."""
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         before: State | None = None
         for level in range(trie.depth + 1):
@@ -257,7 +248,7 @@ class HistorySteps(ModelSteps):
     _model: FeedForwardLm
 
     def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
-        """See :meth:`TrieSteps.decode`; the sources of a language model are empty."""
+        """See :meth:`ModelSteps.decode`; the sources of a language model are empty."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
         # A node needs its own history for </s>, and its parent's history for its word. Nodes are

@@ -13,7 +13,6 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,7 +30,6 @@ from phrasescore.runs.stream import BlockStream, StreamReport, begun_work
 from phrasescore.scoring.block_scoring import (
     BlockScorer,
     ComputeSettings,
-    ReadyModels,
     ScoringCounts,
     ScoringSettings,
     load_models,
@@ -50,31 +48,79 @@ _FIRST_LINES = 1024
 _MIN_WORDS = 100  # minimum number of words on each side for judging whether a model fits
 
 
-@dataclass(frozen=True)
 class Rescoring:
-    """A table to score, and the models that are ready for it.
+    """Models that are ready to score a table: in this process, or on the workers of a cluster.
+
+    An interrupted run continues only with the same numerics.
 
     Args:
         table: A plain or gzip phrase table, or ``-``.
         output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         folders: The models, in the order of their columns.
-        ready: The description of the models. An interrupted run continues only with the same
-            ``numerics``.
+        compute: The settings of the computation.
+        settings: The settings of the scores; their factor is replaced by the factor to read.
+        factor: The factor to read; ``None`` for the factor of the models.
+        accept_unknown: Whether models may know less than half of the table's words.
+        cluster: The workers, which load the models; ``None`` for this process. The first worker
+            chooses the precision for all, unless an interrupted run of the same work has chosen it.
+
+    Attributes:
+        ready: The description of the models.
         settings: The settings of the scores.
-        scorer: Scores blocks with the models here; ``None`` lets the workers do it.
-        cluster: The workers, if there are any.
-        begun: All blocks of the table, if the table can be read only once and its first block has
-            been read already; otherwise ``None``.
+
+    Raises:
+        ModelError: A folder is not a complete model, or its model does not score phrases or knows
+            less than half of the table's words.
+        SettingsError: Models read different factors, or the device does not exist.
+        ClusterError: A worker cannot load a model.
     """
 
-    table: str | Path
-    output: str | Path
-    folders: Sequence[str]
-    ready: ReadyModels
-    settings: ScoringSettings
-    scorer: BlockScorer | None
-    cluster: Cluster | None = None
-    begun: Iterator[TableBlock] | None = None
+    def __init__(
+        self,
+        table: str,
+        output: str,
+        folders: Sequence[str],
+        compute: ComputeSettings,
+        settings: ScoringSettings,
+        *,
+        factor: int | None = None,
+        accept_unknown: bool = False,
+        cluster: Cluster | None = None,
+    ) -> None:
+        self._table, self._output, self._folders, self._cluster = table, output, folders, cluster
+        # all blocks, if the table can be read only once and its first block has been read already
+        self._begun: Iterator[TableBlock] | None = None
+        self._scorer: BlockScorer | None = None  # scores blocks here; workers have their own
+        if cluster is None:
+            sample = self._sample() if compute.wants_sample else None
+            models, self.ready = load_models(folders, compute, factor, sample)
+            if not accept_unknown:
+                _refuse_unknown_words(table, [(each.name, each.loaded) for each in models], factor)
+            self.settings = dataclasses.replace(settings, factor=self.ready.factor)
+            processor = processor_of(choose_device(compute.device))
+            self._scorer = BlockScorer(models, self.settings, processor)
+            return
+        from phrasescore.scoring import cluster_scoring
+
+        if not accept_unknown:
+            _refuse_unknown_words(table, _readable_here(folders), factor)
+        job = cluster_scoring.ScoringJob(tuple(folders), compute, factor)
+        earlier = _begun_settings(table, output)
+        ready = earlier and cluster_scoring.describe_as_before(cluster, job, earlier)
+        if not ready:
+            sample = self._sample() if compute.precision != "fp32" else None
+            ready = cluster_scoring.describe_on_worker(cluster, job, sample)
+        self.ready = ready
+        self.settings = dataclasses.replace(settings, factor=ready.factor)
+
+    def _sample(self) -> TableBlock | None:
+        """Return the table's first block; keep all blocks of a table that can be read only once."""
+        if can_be_read_again(self._table):
+            return next(read_blocks(self._table), None)
+        blocks = _read_table(self._table)
+        first = next(blocks, None)
+        self._begun = itertools.chain([] if first is None else [first], blocks)
+        return first
 
     def run(self) -> StreamReport[ScoringCounts]:
         """Write the table with the models' scores.
@@ -84,7 +130,7 @@ class Rescoring:
             SettingsError: The options contradict each other or do not fit the table.
             ModelError: A result of a model is not a log-probability.
         """
-        table, scorer, cluster = self.table, self.scorer, self.cluster
+        table, scorer, cluster = self._table, self._scorer, self._cluster
         asked = {
             "models": self.ready.identities,
             "settings": dataclasses.asdict(self.settings),
@@ -93,12 +139,12 @@ class Rescoring:
         }
 
         def read(_: ScoringCounts, done: int) -> Iterator[Any]:
-            blocks = self.begun or _read_table(table, done)
+            blocks = self._begun or _read_table(table, done)
             if cluster is None:
                 return blocks
             from phrasescore.scoring.cluster_scoring import scored_on_workers
 
-            return scored_on_workers(cluster, self.folders, self.ready, self.settings, blocks)
+            return scored_on_workers(cluster, self._folders, self.ready, self.settings, blocks)
 
         def work(block: Any, before: ScoringCounts) -> tuple[bytes, ScoringCounts]:
             # workers have scored a block before it is read here
@@ -110,12 +156,12 @@ class Rescoring:
 
         check = partial(read_blocks, table)
         stream = BlockStream([table], asked, read, work, ScoringCounts(), check, note=note)
-        return stream.write(self.output)
+        return stream.write(self._output)
 
     def figures(self, done: StreamReport[ScoringCounts]) -> JsonObject:
         """Return the figures of a run, as JSON values."""
         counts, settings = done.counts, self.settings
-        columns = ["average"] if settings.average else self.folders
+        columns = ["average"] if settings.average else self._folders
         return {
             "pairs": counts.lines,
             "resumed_pairs": done.resumed,
@@ -126,7 +172,7 @@ class Rescoring:
             "unknown": settings.unknown,
             "models": [
                 {"name": name, "mean_ln_p": total / counts.lines}
-                for name, total in zip(self.folders, counts.ln_p_sums, strict=True)
+                for name, total in zip(self._folders, counts.ln_p_sums, strict=True)
             ],
             "columns": [
                 {"name": name, "floor_hits": hits}
@@ -134,7 +180,7 @@ class Rescoring:
             ],
             "processors": list(counts.processors),
             "table_sha256": done.sha256[0] if done.sha256 else None,
-            "output": str(self.output),
+            "output": str(self._output),
         }
 
 
@@ -156,61 +202,6 @@ def described(figures: JsonObject) -> str:
         for each in figures["columns"]
     ]
     return "\n".join(filter(None, lines))
-
-
-def prepare(
-    table: str,
-    output: str,
-    folders: Sequence[str],
-    compute: ComputeSettings,
-    settings: ScoringSettings,
-    *,
-    factor: int | None = None,
-    accept_unknown: bool = False,
-    cluster: Cluster | None = None,
-) -> Rescoring:
-    """Make models ready to score a table: in this process, or on the workers of a cluster.
-
-    Args:
-        table: The phrase table.
-        output: The scored table.
-        folders: The models, in the order of their columns.
-        compute: The settings of the computation.
-        settings: The settings of the scores; their factor is replaced by the factor to read.
-        factor: The factor to read; ``None`` for the factor of the models.
-        accept_unknown: Whether models may know less than half of the table's words.
-        cluster: The workers, which load the models; ``None`` for this process. The first worker
-            chooses the precision for all, unless an interrupted run of the same work has chosen it.
-
-    Raises:
-        ModelError: A folder is not a complete model, or its model does not score phrases or knows
-            less than half of the table's words.
-        SettingsError: Models read different factors, or the device does not exist.
-        ClusterError: A worker cannot load a model.
-    """
-    begun: Iterator[TableBlock] | None = None
-    scorer: BlockScorer | None = None
-    if cluster is None:
-        sample, begun = _beginning(table) if compute.wants_sample else (None, None)
-        models, ready = load_models(folders, compute, factor, sample)
-        if not accept_unknown:
-            _refuse_unknown_words(table, [(each.name, each.loaded) for each in models], factor)
-        settings = dataclasses.replace(settings, factor=ready.factor)
-        scorer = BlockScorer(models, settings, processor_of(choose_device(compute.device)))
-    else:
-        from phrasescore.scoring.cluster_scoring import describe_as_before, describe_on_worker
-
-        if not accept_unknown:
-            _refuse_unknown_words(table, _readable_here(folders), factor)
-        earlier = _begun_settings(table, output)
-        before = earlier and describe_as_before(cluster, folders, compute, factor, earlier)
-        if before:
-            ready = before
-        else:
-            sample, begun = _beginning(table) if compute.precision != "fp32" else (None, None)
-            ready = describe_on_worker(cluster, folders, compute, factor, sample)
-        settings = dataclasses.replace(settings, factor=ready.factor)
-    return Rescoring(table, output, folders, ready, settings, scorer, cluster, begun)
 
 
 def _readable_here(folders: Iterable[str]) -> Iterator[tuple[str, LoadedModel]]:
@@ -246,15 +237,6 @@ def _begun_settings(table: str, output: str) -> dict[str, Any] | None:
     if begun is None or not can_be_read_again(table):
         return None
     return None if differences(begun, entry_of(begun.settings, [table])) else begun.settings
-
-
-def _beginning(table: str) -> tuple[TableBlock | None, Iterator[TableBlock] | None]:
-    """Return a table's first block, and, for a pipe that can be read only once, all its blocks."""
-    if can_be_read_again(table):
-        return next(read_blocks(table), None), None
-    blocks = _read_table(table)
-    first = next(blocks, None)
-    return first, itertools.chain([] if first is None else [first], blocks)
 
 
 def _read_table(table: str | Path, skip: int = 0) -> Iterator[TableBlock]:
@@ -325,12 +307,8 @@ def _ln_p(
     wrong = (values < low) | (values > high + _ROUNDING)
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise CorpusError(
-            f"{values[row]:g} is not {what}",
-            path=path,
-            line=block.first_line + row,
-            remedy="correct the number, or give another --scores-are",
-        )
+        remedy, line = "correct the number, or give another --scores-are", block.first_line + row
+        raise CorpusError(f"{values[row]:g} is not {what}", path=path, line=line, remedy=remedy)
     with np.errstate(divide="ignore"):
         ln_p: NDArray[np.float64] = np.log(values) if low == 0 else values
     return ln_p * math.log(10) if scale == "log10" else ln_p

@@ -192,13 +192,8 @@ def score_lines(
         if settings.words:
             texts = iter(ln_p_texts(words))
             fields.append([b" ".join(itertools.islice(texts, n)) for n in lengths.tolist()])
-        counts.append(
-            ModelCounts(
-                earlier.tokens + len(words),
-                earlier.unknown + unknown,
-                earlier.ln_p + float(totals.sum()),
-            )
-        )
+        ln_p = earlier.ln_p + float(totals.sum())
+        counts.append(ModelCounts(earlier.tokens + len(words), earlier.unknown + unknown, ln_p))
     if settings.dual:
         # the score is symmetric, so the order of the models does not matter
         scores = [b"%.6g" % score for score in dual_score(*means).tolist()]
@@ -212,12 +207,8 @@ def score_lines(
     lines = dataclasses.replace(block, lines=[block.lines[row] for row in kept.tolist()])
     # a line that cannot be scored gets empty fields
     text = lines.with_columns([[each.get(row, b"") for row in kept.tolist()] for each in columns])
-    return text, TextCounts(
-        before.lines + len(block),
-        before.skipped + len(block) - len(rows),
-        before.kept + len(kept),
-        tuple(counts),
-    )
+    read, skipped = before.lines + len(block), before.skipped + len(block) - len(rows)
+    return text, TextCounts(read, skipped, before.kept + len(kept), tuple(counts))
 
 
 def _word_scores(

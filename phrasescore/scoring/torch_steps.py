@@ -6,40 +6,35 @@ Every function adds numbers in a fixed order, so repeated runs give the same bit
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 import torch
 from torch import Tensor
+
+Children: TypeAlias = tuple[Tensor, Tensor, Tensor]  # see `gated_kernels`
 
 
 def open_gates(
     products: Tensor,
     first: int,
-    nodes: Tensor,
-    table: Tensor,
-    context: Tensor,
+    children: Children,
     carried: Tensor,
     update: Tensor,
     resets: Tensor,
 ) -> None:
     """Compute the gates z and r of children, and r * h."""
-    H = update.shape[1]
-    gates = _outside(nodes, table, context, H, 3 * H)
-    gates.add_(products[nodes[:, 0] - first]).sigmoid_()
+    H, parents = update.shape[1], children[0][:, 0]
+    gates = _outside(children, H, 3 * H).add_(products[parents - first]).sigmoid_()
     update.copy_(gates[:, :H])
-    torch.mul(gates[:, H:], carried[nodes[:, 0]], out=resets)
+    torch.mul(gates[:, H:], carried[parents], out=resets)
 
 
 def take_step(
-    products: Tensor,
-    nodes: Tensor,
-    table: Tensor,
-    context: Tensor,
-    carried: Tensor,
-    update: Tensor,
-    states: Tensor,
+    products: Tensor, children: Children, carried: Tensor, update: Tensor, states: Tensor
 ) -> None:
     """Compute the states of children."""
-    k = _outside(nodes, table, context, 0, update.shape[1]).add_(products).tanh_()
-    torch.lerp(k, carried[nodes[:, 0]], update.float(), out=states)
+    k = _outside(children, 0, update.shape[1]).add_(products).tanh_()
+    torch.lerp(k, carried[children[0][:, 0]], update.float(), out=states)
 
 
 def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
@@ -47,10 +42,10 @@ def keep_states(states: Tensor, places: Tensor, kept: Tensor) -> None:
     kept[places] = states.to(kept.dtype)
 
 
-def maxout(products: Tensor, nodes: Tensor, table: Tensor, context: Tensor, out: Tensor) -> None:
+def maxout(products: Tensor, children: Children, out: Tensor) -> None:
     """Add the contributions of word and source to the readout; keep each pair's larger unit."""
-    end = table.shape[1]
-    units = _outside(nodes, table, context, end - 2 * out.shape[1], end).add_(products)
+    end = children[1].shape[1]
+    units = _outside(children, end - 2 * out.shape[1], end).add_(products)
     torch.maximum(units[:, 0::2], units[:, 1::2], out=out)
 
 
@@ -95,7 +90,8 @@ def normalise(picked: Tensor, rows: Tensor, shift: Tensor, total: Tensor) -> Non
     picked.sub_((shift + total.log())[rows])
 
 
-def _outside(nodes: Tensor, table: Tensor, context: Tensor, begin: int, end: int) -> Tensor:
+def _outside(children: Children, begin: int, end: int) -> Tensor:
     """Return the contributions of words and sources to some columns, for each child."""
+    nodes, table, context = children
     word = table[:, begin:end][nodes[:, 1]].float()
     return word.add_(context[:, begin:end][nodes[:, 2]])

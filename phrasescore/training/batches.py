@@ -36,10 +36,7 @@ Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 
 
 def uniform_plan(
-    source_lengths: Indices,
-    target_lengths: Indices,
-    size: int,
-    rng: np.random.Generator,
+    source_lengths: Indices, target_lengths: Indices, size: int, rng: np.random.Generator
 ) -> list[Indices]:
     """Cut the pairs into batches in random order; all pairs of a batch have the same lengths.
 
@@ -93,8 +90,7 @@ def _sorted_plan(
         max_length: Maximum length of a phrase; pairs with a longer phrase are left out.
     """
     longest = np.maximum(source_lengths, target_lengths)
-    fits = longest <= (max_length or np.inf)
-    order = rng.permutation(np.flatnonzero(fits))
+    order = rng.permutation(np.flatnonzero(longest <= (max_length or np.inf)))
     found: list[Indices] = []
     for first in range(0, len(order), size * batches):
         part = order[first : first + size * batches]
@@ -110,10 +106,7 @@ paper_sentence_plan = functools.partial(_sorted_plan, batches=20)
 
 
 def bucket_plan(
-    source_lengths: Indices,
-    target_lengths: Indices,
-    size: int,
-    rng: np.random.Generator,
+    source_lengths: Indices, target_lengths: Indices, size: int, rng: np.random.Generator
 ) -> list[Indices]:
     """Cut the pairs into batches of similar lengths, in random order.
 
@@ -139,12 +132,10 @@ def bucket_plan(
 
 def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
     """Gather the given rows of the pairs into one batch; shorter phrases are padded with </s>."""
-    source_ids, source_lengths = as_matrix(pairs.source.select(rows), END)
-    target_ids, target_lengths = as_matrix(pairs.target.select(rows), END)
-    lengths = None
-    if _differ(source_lengths) or _differ(target_lengths):
-        lengths = torch.from_numpy(source_lengths), torch.from_numpy(target_lengths)
-    return Batch(torch.from_numpy(source_ids), torch.from_numpy(target_ids), lengths)
+    source, source_lengths = map(torch.from_numpy, as_matrix(pairs.source.select(rows), END))
+    target, target_lengths = map(torch.from_numpy, as_matrix(pairs.target.select(rows), END))
+    is_padded = any((each != each[0]).any() for each in (source_lengths, target_lengths))
+    return Batch(source, target, (source_lengths, target_lengths) if is_padded else None)
 
 
 def in_few_shapes(batch: Batch) -> Batch:
@@ -161,15 +152,10 @@ def in_few_shapes(batch: Batch) -> Batch:
     source_lengths, target_lengths = batch.lengths or (
         torch.full((B,), ids.shape[1]) for ids in (batch.source, batch.target)
     )
-    lengths = (
-        functional.pad(source_lengths, (0, more)),
-        functional.pad(target_lengths, (0, more), value=-1),
+    source_lengths = functional.pad(source_lengths, (0, more))
+    return Batch(
+        source, target, (source_lengths, functional.pad(target_lengths, (0, more), value=-1))
     )
-    return Batch(source, target, lengths)
-
-
-def _differ(lengths: Indices) -> bool:
-    return bool((lengths != lengths[0]).any())
 
 
 STRETCH = 1 << 21  # maximum number of pairs planned at a time
@@ -221,7 +207,9 @@ class Passes:
         if len(self._rows) > STRETCH:
             runs = rng.permutation(runs)
         for first in range(0, len(runs), STRETCH // _RUN):
-            rows = self._rows_of(runs[first : first + STRETCH // _RUN])
+            part = runs[first : first + STRETCH // _RUN]
+            places = (part[:, None] * _RUN + np.arange(_RUN)).ravel()
+            rows = self._rows[places[places < len(self._rows)]]
             source, target = self._pairs.lengths(rows)
             plan = self._plan(source, target, self._size, rng)
             average = (int(target.sum()) + len(target)) / max(1, len(plan))
@@ -230,11 +218,6 @@ class Passes:
                 words = int(target[plan[at]].sum()) + len(plan[at])
                 yield PlannedBatch(rows[plan[at]], words, average, ends and at == len(plan) - 1)
             done = max(0, done - len(plan))
-
-    def _rows_of(self, runs: Indices) -> Indices:
-        """Return the rows of some short runs of pairs, concatenated."""
-        places = (runs[:, None] * _RUN + np.arange(_RUN)).ravel()
-        return self._rows[places[places < len(self._rows)]]
 
 
 SHARE = 0.5  # share of the pairs whose rare words become <unk>; other pairs teach the words

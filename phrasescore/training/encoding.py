@@ -127,12 +127,8 @@ class StreamedSide:
         counts = self.counts(counted)
         vocabulary = shortlist(words, counts, size)
         ids = np.array(vocabulary.encode(words), np.int32)
-        known = ids != UNK_ID
-        coverage = Coverage(
-            words=len(vocabulary) - 2,
-            types=int((counts > 0).sum()),
-            tokens=float(counts[known].sum() / max(1, counts.sum())),
-        )
+        types, tokens = int((counts > 0).sum()), counts[ids != UNK_ID].sum() / max(1, counts.sum())
+        coverage = Coverage(words=len(vocabulary) - 2, types=types, tokens=float(tokens))
         vocabulary.write(folder / f"{name}.vocabulary.txt")
         OutsideWords.from_counts(words, counts, ids).write(folder / f"{name}.outside.txt")
         return coverage, ids
@@ -146,12 +142,8 @@ class StreamedSide:
         write_npy(folder / f"{name}.offsets.npy", np.int64, rows, self._ends(kept))
         encoded = (ids[numbers] for numbers in self.chunks(kept))
         write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
-        digests = (
-            digests[kept[begin : begin + len(digests)], 0]
-            for begin, digests in zip(
-                range(0, len(kept), ROWS_AT_ONCE), self.digests.blocks(), strict=True
-            )
-        )
+        slices = (slice(at, at + ROWS_AT_ONCE) for at in range(0, len(kept), ROWS_AT_ONCE))
+        digests = (self.digests[each][kept[each], 0] for each in slices)
         write_npy(folder / f"{name}.digests.npy", np.uint64, rows - 1, digests)
 
     def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
@@ -190,11 +182,8 @@ def _cut_in_pieces(
         side.words, side.numbers, side.lengths = table, numbers, lengths
 
 
-def stream_sides(
-    blocks: Iterable[Sequence[TokenSpans]],
-    scratch: Path,
-    title: str,
-    sides: Sequence[Side] = SIDES,
+def _stream_sides(
+    blocks: Iterable[Sequence[TokenSpans]], sides: Sequence[Side], scratch: Path, title: str
 ) -> dict[Side, StreamedSide]:
     """Stream blocks of lines into raw files of numbers, lengths and digests for each side."""
     streamed = {side: StreamedSide(scratch, side) for side in sides}
@@ -208,12 +197,11 @@ def stream_sides(
 
 def _write_table(settings: TrainingSettings, folder: Path, scratch: Path) -> dict[str, object]:
     """Write the arrays of a phrase table into a folder; return the manifest."""
-    factor = settings.factor or 0
     blocks = (
-        [block.token_spans(side, factor) for side in SIDES]
+        [block.token_spans(side, settings.factor or 0) for side in SIDES]
         for block in read_blocks(settings.inputs[0])
     )
-    sides = stream_sides(blocks, scratch, "reading the phrase table")
+    sides = _stream_sides(blocks, SIDES, scratch, "reading the phrase table")
     digests = zip(*(streamed.digests.blocks() for streamed in sides.values()), strict=True)
     lines = len(sides["source"].lengths)
     distinct = first_of_equals(itertools.starmap(pair_digests, digests), lines, scratch, "pair")
@@ -221,8 +209,7 @@ def _write_table(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
     # is kept and its words are counted
     report = _write_sides(settings, folder, scratch, sides, distinct)
     pairs = sum(int(block.sum()) for block in distinct.blocks())
-    summary = f"{lines:,} lines, {pairs:,} distinct pairs"
-    return {"summary": summary, "set_aside": 0, **report}
+    return {"summary": f"{lines:,} lines, {pairs:,} distinct pairs", "set_aside": 0, **report}
 
 
 def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dict[str, object]:
@@ -243,7 +230,7 @@ def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
                     lines[-1] += len(block)
                     yield block.tokens
 
-    sides = stream_sides(blocks(), scratch, "reading texts", SIDES[-columns:])
+    sides = _stream_sides(blocks(), SIDES[-columns:], scratch, "reading texts")
     lengths = np.stack([side.lengths[...] for side in sides.values()])
     empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
     learned = np.arange(lengths.shape[1]) < lines[0]
@@ -282,15 +269,15 @@ def _write_sides(
         counted: Mask of the lines whose words are counted; ``None`` for the first line with each
             phrase of a side.
     """
-    sizes = dict(zip(SIDES, settings.shortlists, strict=True))
-    if settings.byte_pairs:
-        sizes = {side: max(1, len(streamed.words)) for side, streamed in sides.items()}
+    usual = settings.defaults.shortlist
+    sizes = {"source": settings.source_words or usual, "target": settings.target_words or usual}
     report: dict[str, object] = {}
     for side, streamed in sides.items():
         mask = counted
         if mask is None:
             mask = first_of_equals(streamed.digests.blocks(), len(kept), scratch, side)
-        coverage, ids = streamed.write_words(folder, side, mask, sizes[side])
+        size = max(1, len(streamed.words)) if settings.byte_pairs else sizes[side]
+        coverage, ids = streamed.write_words(folder, side, mask, size)
         streamed.write_ids(folder, side, kept, ids)
         report[side] = dataclasses.asdict(coverage)
     return report

@@ -23,7 +23,7 @@ from phrasescore.model.folder import CurvePoint
 from phrasescore.model.sequence_model import END, SequenceModel
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import own_file, write_atomically
-from phrasescore.runs.json_files import JsonObject, parse_object
+from phrasescore.runs.json_files import parse_object
 from phrasescore.training.batches import Indices, Plan, make_batch, word_counts
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 
@@ -66,11 +66,9 @@ def refuse_divergence(
     """
     finite = all(bool(torch.isfinite(each).all()) for each in model.parameters())
     if not finite or any(each and not math.isfinite(each.perplexity) for each in figures):
-        raise ModelError(
-            "the training diverged: some numbers are not finite, so no model is written",
-            path=folder,
-            remedy="train again with a lower --learning-rate, and with --overwrite",
-        )
+        problem = "the training diverged: some numbers are not finite, so no model is written"
+        remedy = "train again with a lower --learning-rate, and with --overwrite"
+        raise ModelError(problem, path=folder, remedy=remedy)
 
 
 def normalisers(
@@ -103,11 +101,21 @@ def begin_curve(path: Path, updates: int) -> None:
 
     Args:
         path: The file.
-        updates: Number of updates of the run so far; later points are dropped.
+        updates: Number of updates of the run so far; later points are dropped, and all from the
+            first damaged line.
     """
-    kept = [point for point in _points(path) if point["updates"] <= updates]
-    text = "".join(json.dumps(point) + "\n" for point in kept)
-    write_atomically(path, text.encode())
+    kept = []
+    lines = read_regular(path).split(b"\n") if path.exists() else []
+    for line in lines[:-1]:
+        try:
+            point = parse_object(line)
+        except ValueError:  # a killed run may have left half a line
+            break
+        if type(point.get("updates")) is not int:
+            break
+        if point["updates"] <= updates:
+            kept.append(point)
+    write_atomically(path, "".join(json.dumps(point) + "\n" for point in kept).encode())
 
 
 def add_point(path: Path, point: CurvePoint) -> None:
@@ -118,21 +126,6 @@ def add_point(path: Path, point: CurvePoint) -> None:
     }
     with own_file(path, os.O_APPEND) as stream:
         stream.write(json.dumps(values).encode() + b"\n")
-
-
-def _points(path: Path) -> list[JsonObject]:
-    """Return the points before the first damaged line; a killed run may have left half a line."""
-    points = []
-    lines = read_regular(path).split(b"\n") if path.exists() else []
-    for line in lines[:-1]:
-        try:
-            point = parse_object(line)
-        except ValueError:
-            break
-        if type(point.get("updates")) is not int:
-            break
-        points.append(point)
-    return points
 
 
 def described(point: CurvePoint, of_text: bool) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from pathlib import Path
 
@@ -123,14 +124,17 @@ class Trainer:
         self._last_checkpoint = time.monotonic()
         self._start_clock()
         self._first_update = self.state.updates
-        self._foretells_at: float | None = None
+        self._foretells_at = math.inf
         if self.settings.max_time is not None:
             wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
             self._foretells_at = self.state.seconds + wait
-        self._evaluation_began = self._evaluation_ended = self._seconds()
-        with stop_requests() as self._stops, self._progress() as progress:
+        self._next_evaluation = self._seconds()
+        epochs = self.settings.max_epochs
+        words = None if epochs is None else float(epochs * self._passes.words)
+        self._progress = Progress("training", words, "words", done=self.state.words)
+        with stop_requests() as self._stops, self._progress:
             while not self._finished():
-                self._epoch(progress)
+                self._epoch()
         if (self._folder / BEST).exists():
             best = load_checkpoint(self._folder / BEST)[1]
             with another_refused(self._folder / BEST):
@@ -146,9 +150,9 @@ class Trainer:
         """End the processes that share the work; the trainer cannot be used after this."""
         self._updates.close()
 
-    def _epoch(self, progress: Progress) -> None:
+    def _epoch(self) -> None:
         for batch in self._passes.batches(self.state.epoch, self.state.position):
-            self._update(batch, progress)
+            self._update(batch)
             if self._evaluation_due(batch.is_last):
                 self._evaluate()
             if self._finished():
@@ -157,31 +161,30 @@ class Trainer:
         self.state.epoch += 1
         self.state.position = 0
 
-    def _update(self, batch: PlannedBatch, progress: Progress) -> None:
+    def _update(self, batch: PlannedBatch) -> None:
         state = self.state
-        rate = self.recipe.rate(
+        self._rate = self.recipe.rate(
             self._highest_rate, state.updates, self._fraction(), begun=state.begun
         )
         # divide by the mean batch size of the stretch (see `batches`): all its words weigh the same
         scale = 1.0 / batch.words_per_batch if self.recipe.mean_loss else 1.0
-        loss = self._updates(batch.rows, state.updates, rate, scale, state.begun)
+        loss = self._updates(batch.rows, state.updates, self._rate, scale, state.begun)
         if state.updates == self._first_update:
             self._start_clock()  # this update has compiled its code
             self._first_passes = self.passes
-        self._rate = rate
         state.updates += 1
         state.position += 1
         state.words += batch.words
         state.loss += loss
         state.loss_words += batch.words
         state.seconds = self._seconds()
-        progress.advance(batch.words, self._note())
-        if self._foretells_at is not None and state.seconds > self._foretells_at:
+        self._progress.advance(batch.words, self._note())
+        if state.seconds > self._foretells_at:
             self._foretell()
 
     def _foretell(self) -> None:
         """Print how many passes the time allows, and which size would suit it better."""
-        self._foretells_at = None
+        self._foretells_at = math.inf
         now, end = self.state.seconds, self.settings.max_time or 0.0
         speed = (self.passes - self._first_passes) / (now - self._resumed_seconds)
         passes = self.passes + speed * max(0.0, end - now)
@@ -223,11 +226,9 @@ class Trainer:
 
     def _fraction(self) -> float:
         """Return how much of the run is done (0 to 1), by epochs or by time, whichever is more."""
-        by_epochs = by_time = 0.0
-        if self.settings.max_epochs:
-            by_epochs = self.passes / self.settings.max_epochs
-        if self.settings.max_time:
-            by_time = self._seconds() / self.settings.max_time
+        settings = self.settings
+        by_epochs = self.passes / settings.max_epochs if settings.max_epochs else 0.0
+        by_time = self._seconds() / settings.max_time if settings.max_time else 0.0
         return min(1.0, max(by_epochs, by_time))
 
     def _finished(self) -> bool:
@@ -239,12 +240,6 @@ class Trainer:
             return True
         return bool(settings.patience and state.since_best >= settings.patience)
 
-    def _progress(self) -> Progress:
-        total = None
-        if self.settings.max_epochs is not None:
-            total = float(self.settings.max_epochs * self._passes.words)
-        return Progress("training", total, "words", done=self.state.words)
-
     # -- evaluation ----------------------------------------------------------------------------
 
     def _evaluation_due(self, pass_ends: bool) -> bool:
@@ -254,35 +249,22 @@ class Trainer:
         fraction = self._fraction()
         due = int(fraction * self.settings.evaluations) > self.state.evaluations
         if due and self.settings.max_time is not None and fraction < 1.0:
-            took = self._evaluation_ended - self._evaluation_began
-            trained = self._seconds() - self._evaluation_ended
-            due = trained >= _TRAINING_PER_EVALUATION * took
+            due = self._seconds() >= self._next_evaluation
         return last or due
 
     def _evaluate(self) -> None:
         state = self.state
-        self._evaluation_began = self._seconds()
+        began = self._seconds()
         sources, pairs = self.held_out(exact=False)
-        self._evaluation_ended = self._seconds()
+        seconds = self._seconds()
+        self._next_evaluation = seconds + _TRAINING_PER_EVALUATION * (seconds - began)
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)
         # pairs of unseen sources measure generalisation; without them, watch the held-out pairs
         watched = sources or pairs
         # without any, pretend that the loss falls, so that the last weights count as the best
         nll = watched.nll if watched else -float(state.evaluations)
-        point = self._point(sources, pairs)
-        state.loss, state.loss_words = 0.0, 0
-        state.since_best = 0 if nll < state.best_nll else state.since_best + 1
-        state.best_nll = min(nll, state.best_nll)
-        if state.since_best == 0 and self.recipe.keeps_best:
-            save_checkpoint(self._folder / BEST, state, self.model.state_dict())
-        add_point(self._folder / CURVES, point)
-        say(described(point, self.settings.learns_from == "text"))
-
-    def _point(self, sources: HeldOutFigure | None, pairs: HeldOutFigure | None) -> CurvePoint:
-        state = self.state
-        seconds = self._seconds()
-        return CurvePoint(
+        point = CurvePoint(
             updates=state.updates,
             epoch=round(self.passes, 3),
             seconds=round(seconds, 1),
@@ -292,6 +274,13 @@ class Trainer:
             held_out_sources_nll=sources.nll if sources else None,
             held_out_pairs_nll=pairs.nll if pairs else None,
         )
+        state.loss, state.loss_words = 0.0, 0
+        state.since_best = 0 if nll < state.best_nll else state.since_best + 1
+        state.best_nll = min(nll, state.best_nll)
+        if state.since_best == 0 and self.recipe.keeps_best:
+            save_checkpoint(self._folder / BEST, state, self.model.state_dict())
+        add_point(self._folder / CURVES, point)
+        say(described(point, self.settings.learns_from == "text"))
 
     # -- stopping and saving -------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from phrasescore.runs.json_files import read_object
 from phrasescore.training.repeated_rows import ROWS_AT_ONCE
 from phrasescore.words.byte_pairs import BYTE_PAIRS, BytePairs
 from phrasescore.words.token_sequences import TokenSequences, gather
-from phrasescore.words.vocabulary import UNK_ID, OutsideWords, Vocabulary
+from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, UNK_ID, OutsideWords, Vocabulary
 
 MANIFEST = "pairs.json"
 Rows = NDArray[np.int64]
@@ -65,13 +65,6 @@ class PhraseSide:
     vocabulary: Vocabulary
     coverage: Coverage
     outside: OutsideWords
-
-    @classmethod
-    def unread(cls, digests: NDArray[np.uint64]) -> PhraseSide:
-        """Return the source side of a text alone: no words, and the digests of the target side."""
-        nothing = np.empty(0, np.uint16), np.zeros(len(digests) + 1, np.int64)
-        vocabulary, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
-        return cls(*nothing, digests, vocabulary, coverage, OutsideWords((), ()))
 
     def select(self, rows: NDArray[np.generic]) -> TokenSequences:
         """Return the phrases of some pairs."""
@@ -127,19 +120,21 @@ class EncodedPairs:
         return dataclasses.replace(self, source=self.target, target=self.source)
 
 
-def load_pairs(folder: str | Path) -> EncodedPairs:
+def load_pairs(folder: Path) -> EncodedPairs:
     """Memory-map the arrays of encoded pairs.
 
     Raises:
         InputError: The folder is incomplete or damaged.
     """
-    folder = Path(folder)
     try:
         content = read_object(folder / MANIFEST)
         manifest = from_mapping(_Manifest, content, where=MANIFEST, only_known=False)
         target = _load_side(folder, "target", manifest.target)
-        source = PhraseSide.unread(target.digests)
-        if manifest.source is not None:
+        if manifest.source is None:  # a text alone
+            nothing = np.empty(0, np.uint16), np.zeros(len(target.digests) + 1, np.int64)
+            words, coverage = Vocabulary.from_words([]), Coverage(0, 0, 1.0)
+            source = PhraseSide(*nothing, target.digests, words, coverage, NO_OUTSIDE_WORDS)
+        else:
             source = _load_side(folder, "source", manifest.source)
         if len(source.digests) != len(target.digests):
             raise ValueError("its sides have different numbers of pairs")
@@ -147,11 +142,9 @@ def load_pairs(folder: str | Path) -> EncodedPairs:
             raise ValueError("more pairs are set aside than exist")
         return EncodedPairs(source, target, manifest.summary, manifest.set_aside)
     except (OSError, ValueError, SettingsError, EOFError, ModelError, OverflowError) as error:
-        raise InputError(
-            f"the encoded pairs are incomplete ({error})",
-            path=folder,
-            remedy="delete the folder; the next run creates it again",
-        ) from None
+        problem = f"the encoded pairs are incomplete ({error})"
+        remedy = "delete the folder; the next run creates it again"
+        raise InputError(problem, path=folder, remedy=remedy) from None
 
 
 @dataclass(frozen=True)

@@ -71,28 +71,19 @@ class DiskArray:
 
 def write_npy(path: Path, kind: DTypeLike, size: int, parts: Iterable[NDArray[Any]]) -> None:
     """Write a one-dimensional array of ``size`` numbers like ``np.save``, part by part."""
-    described = {
-        "descr": np.lib.format.dtype_to_descr(np.dtype(kind)),
-        "fortran_order": False,
-        "shape": (size,),
-    }
+    described = np.lib.format.dtype_to_descr(np.dtype(kind))
+    header = {"descr": described, "fortran_order": False, "shape": (size,)}
     with own_file(path, os.O_TRUNC) as stream:
-        np.lib.format.write_array_header_1_0(stream, described)
+        np.lib.format.write_array_header_1_0(stream, header)
         for part in parts:
             stream.write(np.ascontiguousarray(part, kind).data)
 
 
-# the digests and the hash table of a part take about 16 MB
+# approximate number of rows in a part; their digests and hash table take about 16 MB
 ROWS_OF_A_PART = 1 << 19
 
 
-def first_of_equals(
-    digests: Iterable[Digests],
-    rows: int,
-    scratch: Path,
-    name: str,
-    rows_of_a_part: int = ROWS_OF_A_PART,
-) -> DiskArray:
+def first_of_equals(digests: Iterable[Digests], rows: int, scratch: Path, name: str) -> DiskArray:
     """Return ``(rows,)`` bool: true for each row that is the first with its digest.
 
     Args:
@@ -100,13 +91,12 @@ def first_of_equals(
         rows: Number of rows.
         scratch: A folder for files of 22 bytes per row in all, which the next call may overwrite.
         name: Name of the result file ``NAME.first``, which stays in the folder.
-        rows_of_a_part: Approximate number of rows in a part.
     """
     # "dealt" arrays hold the blocks one after another; within a block, rows are sorted by part
     dealt = DiskArray(scratch / "dealt.digests", (np.uint64, 2), rows)
     order = DiskArray(scratch / "dealt.order", np.int32, rows)
     dealt_first = DiskArray(scratch / "dealt.first", np.bool_, rows)
-    parts, begin = -(-rows // rows_of_a_part), 0
+    parts, begin = -(-rows // ROWS_OF_A_PART), 0
     borders = []  # for each block: the row where each part begins, and the end of the block
     for block in digests:
         part = (block[:, 1] % np.uint64(parts)).astype(np.uint16)

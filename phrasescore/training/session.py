@@ -149,9 +149,11 @@ def _train(settings: TrainingSettings, device: torch.device) -> None:
     parts = split(pairs, sources, others, settings.seed)
     if settings.chooses_hidden:
         settings = settings.sized(_chosen_hidden(settings, pairs, parts, earlier))
-    if any_precision and _is_small(settings, len(pairs)):
-        settings = dataclasses.replace(settings, precision="fp32")
     model = _new_model(settings, pairs, parts).to(device)
+    rows = settings.batch_size or batch_size_for(len(pairs))
+    is_small = settings.learns_from == "phrases" and rows * model.settings.hidden < _MIN_FOR_BF16
+    if any_precision and is_small:
+        settings = dataclasses.replace(settings, precision="fp32")
     trainer = Trainer(model, pairs, parts, settings)
     if (settings.work_folder / LATEST).exists():
         trainer.resume()
@@ -189,27 +191,18 @@ def _chosen_hidden(
                 raise ValueError(f"no run chooses {hidden!r} hidden units")
             return int(hidden)
     hidden = settings.usual_hidden
-    if (device := choose_device(settings.device)).type == "cpu":
-        hidden = _hidden_for_time(settings, pairs, parts, device)
+    if choose_device(settings.device).type == "cpu":
+        probe, time, kind = settings.sized(_PROBED), settings.max_time or 0.0, settings.learns_from
+        model = _new_model(probe, pairs, parts)
+        with contextlib.closing(Trainer(model, pairs, parts, probe)) as trainer:
+            passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
+        words = word_counts(pairs.target, parts.training).sum() if kind == "sentences" else math.inf
+        hidden = hidden_for(kind, float(words), passes, _PROBED)
+        say(
+            f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
+            f"{passes_of(hidden, passes, _PROBED, kind):.2f} passes over the pairs in the time"
+        )
     write_json(choice, {"hidden": hidden})
-    return hidden
-
-
-def _hidden_for_time(
-    settings: TrainingSettings, pairs: EncodedPairs, parts: Split, device: torch.device
-) -> int:
-    """Time a small model, and return the number of hidden units that suits the time."""
-    probe, time = settings.sized(_PROBED), settings.max_time or 0.0
-    model = _new_model(probe, pairs, parts).to(device)
-    with contextlib.closing(Trainer(model, pairs, parts, probe)) as trainer:
-        passes = time * trainer.speed(min(_SECONDS_TO_PROBE, _SHARE_TO_PROBE * time))
-    kind = settings.learns_from
-    words = word_counts(pairs.target, parts.training).sum() if kind == "sentences" else math.inf
-    hidden = hidden_for(kind, float(words), passes, _PROBED)
-    say(
-        f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
-        f"{passes_of(hidden, passes, _PROBED, kind):.2f} passes over the pairs in the time"
-    )
     return hidden
 
 
@@ -217,13 +210,6 @@ def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf1
     if settings.precision != "auto":
         return settings.precision
     return "bf16" if settings.recipe == "fast" and has_fast_bf16(device) else "fp32"
-
-
-def _is_small(settings: TrainingSettings, pairs: int) -> bool:
-    """Tell whether matrix products are too small to gain from the conversion to bfloat16."""
-    hidden = settings.model_settings(2, 2).hidden
-    rows = settings.batch_size or batch_size_for(pairs)
-    return settings.learns_from == "phrases" and rows * hidden < _MIN_FOR_BF16
 
 
 def _earlier_model(settings: TrainingSettings, asked: Entry) -> _Earlier:

@@ -238,12 +238,6 @@ class TrainingSettings:
         return self.model.with_name(f"{self.model.name}.training")
 
     @property
-    def shortlists(self) -> tuple[int, int]:
-        """Sizes of the source and the target shortlist."""
-        usual = self.defaults.shortlist
-        return self.source_words or usual, self.target_words or usual
-
-    @property
     def length_limit(self) -> int:
         """Maximum number of words of a training sentence."""
         return self.max_length or MAX_LENGTH
@@ -260,10 +254,8 @@ class TrainingSettings:
             # equal sentences are held out together, like the pairs of one source
             share = max(usual.held_out_sources, pairs // HELD_OUT_SHARE_OF_TEXT)
             return _given(self.held_out_pairs, share), 0
-        return (
-            _given(self.held_out_sources, usual.held_out_sources),
-            _given(self.held_out_pairs, usual.held_out_pairs),
-        )
+        sources = _given(self.held_out_sources, usual.held_out_sources)
+        return sources, _given(self.held_out_pairs, usual.held_out_pairs)
 
     def in_force(self) -> TrainingSettings:
         """Fill in the defaults of epochs, patience, evaluations, dropout and label smoothing."""
@@ -326,11 +318,8 @@ class TrainingSettings:
     def _sizes(self) -> dict[str, object]:
         """The model's settings from the command line and from the recipe."""
         kind = self.model_kind
-        given = {
-            name: value
-            for name, value in vars(self).items()
-            if name in _SIZES and value is not None
-        }
+        options = vars(self).items()
+        given = {name: value for name, value in options if name in _SIZES and value is not None}
         usual = kind.fast_sizes if self.recipe == "fast" else {}
         return kind.settings.completed({**usual, **given})
 

@@ -117,43 +117,34 @@ class AttentionModel(MaxoutReadout):
 
     # -- alignment and decoder, section 3.1 and appendix A.2.2 ---------------------------------
 
-    def _seen(self, written: Tensor, positions: Tensor) -> Attended:
-        J = len(written) // len(positions)
-        begins = torch.arange(len(positions), device=positions.device) * J
-        return Attended(written @ self.align_source.to(written.dtype), written, begins, positions)
-
-    def _weights(self, dtype: torch.dtype) -> AttentiveWeights:
-        return AttentiveWeights(
-            self.decoder.gate_weight.to(dtype),
-            self.decoder.candidate_weight.to(dtype),
-            self.decoder.context_weight.to(dtype),
-            self.align_state.to(dtype),
-            self.align_vector,
-        )
-
     def _run(
         self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> tuple[Tensor, Tensor | None]:
         """Return the output layer's input ``(T + 1, B, R)``, and the alignments of RNNsearch."""
         read = self._encode(batch.source, batch.source_lengths, dtype, regularisation)
         context, positions, start = read
-        words = self._embedded(batch.target.t(), context.dtype)  # (T, B, E)
-        embedded = regularisation.dropped(words)
+        # (T, B, E)
+        embedded = regularisation.dropped(self._embedded(batch.target.t(), context.dtype))
         # y_0 contributes neither a vector nor a bias
-        none = embedded.new_zeros(1, len(batch.target), embedded.shape[2])
-        previous = torch.cat([none, embedded])
+        previous = torch.cat([embedded.new_zeros(1, *embedded.shape[1:]), embedded])
         ahead = self.settings.formulation == "code"
         inputs = self.decoder.inputs(embedded if ahead else previous)
         alignments = None
         if self._searches:
-            given = inputs, start, self._seen(context, positions), self._weights(context.dtype)
-            hidden, context, alignments = run_attentive_unit(*given, len(previous))
+            kind, unit = context.dtype, self.decoder
+            gates, candidate = unit.gate_weight.to(kind), unit.candidate_weight.to(kind)
+            inner, query = unit.context_weight.to(kind), self.align_state.to(kind)
+            weights = AttentiveWeights(gates, candidate, inner, query, self.align_vector)
+            begins = torch.arange(0, len(context), len(context) // len(start), device=start.device)
+            seen = Attended(context @ self.align_source.to(kind), context, begins, positions)
+            hidden, context, alignments = run_attentive_unit(
+                inputs, start, seen, weights, len(previous)
+            )
         else:
             projected = context @ self.decoder.context_weight.to(context.dtype)
             hidden = self.decoder.states(inputs + projected, start)[0]
         states = hidden if ahead else hidden[1:]
-        features = self._readout(states, previous, self._read(context), regularisation)
-        return features, alignments
+        return self._readout(states, previous, self._read(context), regularisation), alignments
 
     def alignments(self, batch: Batch) -> Tensor:
         """Return the attention weights of target words and </s>, ``(B, T + 1, J)``; RNNsearch only.
@@ -207,8 +198,7 @@ class AttentionModel(MaxoutReadout):
 
         memory = product(self.align_source.to(dtype)), product(both)
         s = self._started(backward[ends.gather(1, positions[:, None] - 1)[:, 0]])
-        state = State((torch.cumsum(positions, 0) - positions, positions, s), memory)
-        return self._first(state)
+        return self._first(State((torch.cumsum(positions, 0) - positions, positions, s), memory))
 
     def _distinct_states(
         self, unit: GatedUnit, ids: Tensor, positions: Tensor, dtype: torch.dtype

@@ -78,18 +78,14 @@ class EncoderDecoder(MaxoutReadout):
 
     # -- decoder, section 2.2 and the appendix -------------------------------------------------
 
-    def features(self, context: Tensor, target: Tensor) -> Tensor:
-        """Return the input of the output layer at each position, ``(T + 1, B, R)``.
-
-        Args:
-            context: ``(B, H)`` summaries.
-            target: ``(B, T)`` word ids without </s>. The padding of a shorter phrase does not
-                change the result at the positions before it, so only the loss needs a mask.
-        """
-        dtype = context.dtype
-        embedded = self._embedded(target.t(), dtype)  # (T, B, E)
-        none = embedded.new_zeros(1, len(target), embedded.shape[2])
-        previous = torch.cat([none, embedded])
+    def _features(
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
+    ) -> Tensor:
+        # the padding of a shorter target does not change the result at the positions before it, so
+        # only the loss needs a mask
+        context = self.summaries(batch.source, batch.source_lengths, dtype)  # (B, H)
+        embedded = self._embedded(batch.target.t(), context.dtype)  # (T, B, E)
+        previous = torch.cat([embedded.new_zeros(1, *embedded.shape[1:]), embedded])
         # do not reorder these calls: their order determines the last bits of the gradient of c
         projected, start = self._projected(context), self._first_state(context)
         if self.settings.formulation == "code":
@@ -123,12 +119,6 @@ class EncoderDecoder(MaxoutReadout):
         return self.decoder.states_with_context_inside(inputs, projected, start)
 
     # -- the interface of all kinds of model ---------------------------------------------------
-
-    def _features(
-        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
-    ) -> Tensor:
-        context = self.summaries(batch.source, batch.source_lengths, dtype)
-        return self.features(context, batch.target)
 
     def multiplied(self) -> list[nn.Parameter]:
         """See :meth:`SequenceModel.multiplied`: all but the embeddings and the softmax layer."""

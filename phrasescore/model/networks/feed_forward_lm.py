@@ -125,15 +125,9 @@ class FeedForwardLm(SequenceModel):
         """See :meth:`SequenceModel.loss`; adds ``self_normalise`` times (ln Z)^2 for each word."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
-        smoothing = regularisation.label_smoothing
-        return summed_cross_entropy(
-            features,
-            self.output_words,
-            self.output_bias,
-            wanted,
-            smoothing=smoothing,
-            normaliser_weight=self.settings.self_normalise,
-        )
+        layer = self.output_words, self.output_bias
+        weights = regularisation.label_smoothing, self.settings.self_normalise
+        return summed_cross_entropy(features, *layer, wanted, None, *weights)
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""

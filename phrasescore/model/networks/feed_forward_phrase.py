@@ -60,9 +60,8 @@ class FeedForwardPhrase(SequenceModel):
             there = torch.arange(S, device=source.device) < lengths[:, None]
             embedded = embedded * there[:, :, None]
         words = torch.cat([embedded, embedded.new_zeros(B, K - S, embedded.shape[2])], dim=1)
-        hidden = torch.tanh(
-            words.flatten(1) @ self.input_weight.to(kind) + self.input_bias.to(kind)
-        )
+        given = words.flatten(1)
+        hidden = torch.tanh(given @ self.input_weight.to(kind) + self.input_bias.to(kind))
         hidden = torch.tanh(hidden @ self.hidden_weight.to(kind) + self.hidden_bias.to(kind))
         places = hidden @ self.place_weight.to(kind) + self.place_bias.to(kind)
         return places.view(B, K, self.settings.rank)

@@ -88,9 +88,7 @@ class MaxoutReadout(SequenceModel, ABC):
         readout = hidden @ self.readout_state.to(dtype)
         if previous is not None:
             readout = readout + previous @ self.readout_word.to(dtype)
-        readout = readout + read
-        larger = maxout(readout)  # (L, B, M)
-        larger = regularisation.dropped(larger)
+        larger = regularisation.dropped(maxout(readout + read))  # (L, B, M)
         return larger @ self.output_inner.to(dtype)
 
     def loss(

@@ -38,8 +38,7 @@ class RnnLm(MaxoutReadout):
         words = regularisation.dropped(words)
         previous = torch.cat([words.new_zeros(1, *words.shape[1:]), words])
         hidden = self.unit.states(self.unit.inputs(words), self._zeros(previous[0]))[0]
-        bias = self.readout_bias.to(hidden.dtype)
-        return self._readout(hidden, previous, bias, regularisation)
+        return self._readout(hidden, previous, self.readout_bias.to(hidden.dtype), regularisation)
 
     # -- the interface of all kinds of model ---------------------------------------------------
 

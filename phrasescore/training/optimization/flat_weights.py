@@ -61,7 +61,11 @@ class FlatWeights:
         sizes = [-(-parameter.numel() // _ALIGNED) * _ALIGNED for parameter in parameters]
         self._starts = [sum(sizes[:at]) for at in range(len(sizes) + 1)]
         N = self._starts[-1]
-        self._runs = _runs(self._starts, self._is_narrow)
+        # begin, end and kind (has a bfloat16 copy) of each run of parameters of one kind
+        self._runs: list[tuple[int, int, bool]] = []
+        for kind, group in itertools.groupby(range(len(sizes)), self._is_narrow.__getitem__):
+            places = list(group)
+            self._runs.append((self._starts[places[0]], self._starts[places[-1] + 1], kind))
         # a GPU gets all numbers as one block: launching many kernels would cost more time than
         # small blocks save
         self._block = _BLOCK if device.type == "cpu" else N
@@ -77,7 +81,10 @@ class FlatWeights:
         if narrow:
             self._narrow_values = _zeros(1, N, device, torch.bfloat16)[0]
             self._narrow_gradients = _zeros(shares, N, device, torch.bfloat16)
-            self.working = self._narrowed(model)
+            self.working = copy.deepcopy(model)
+            for place, parameter in enumerate(self.working.parameters()):
+                kept = self._narrow_values if self._is_narrow[place] else self.values
+                parameter.data = self._view(kept, place)
             self.narrow()
 
     def gradient_views(self, share: int) -> list[Tensor]:
@@ -123,25 +130,9 @@ class FlatWeights:
             for first in range(max(begin, part.start), end, self._block):
                 yield slice(first, min(first + self._block, end)), narrow
 
-    def _narrowed(self, model: SequenceModel) -> SequenceModel:
-        working = copy.deepcopy(model)
-        for place, parameter in enumerate(working.parameters()):
-            kept = self._narrow_values if self._is_narrow[place] else self.values
-            parameter.data = self._view(kept, place)
-        return working
-
     def _view(self, flat: Tensor, place: int) -> Tensor:
         shape, start = self._shapes[place], self._starts[place]
         return flat[start : start + shape.numel()].view(shape)
-
-
-def _runs(starts: list[int], kinds: list[bool]) -> list[tuple[int, int, bool]]:
-    """Return begin, end and kind (has a bfloat16 copy) of each run of parameters of one kind."""
-    runs = []
-    for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
-        places = list(group)
-        runs.append((starts[places[0]], starts[places[-1] + 1], kind))
-    return runs
 
 
 def _zeros(
@@ -174,9 +165,8 @@ def adam(values: Tensor, gradient: Tensor, moments: Tensor, rate: float, update:
         return
     mean, square = moments
     mean.lerp_(gradient, 1 - _BETA1)  # m = beta1 m + (1 - beta1) g
-    square.mul_(_BETA2).addcmul_(
-        gradient, gradient, value=1 - _BETA2
-    )  # v = beta2 v + (1 - beta2) g^2
+    # v = beta2 v + (1 - beta2) g^2
+    square.mul_(_BETA2).addcmul_(gradient, gradient, value=1 - _BETA2)
     # the gradient's memory is free now, so an update allocates no array
     deviation = gradient.copy_(square).sqrt_().mul_(root).add_(_ADAM_EPSILON)
     values.addcdiv_(mean, deviation, value=-step)

@@ -14,7 +14,7 @@ import os
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from multiprocessing.connection import Connection
 from typing import TypeVar
 
@@ -57,29 +57,19 @@ class Crew:
             StorageError: A member has died.
         """
         number = self._steps.index(step)
-        order = number, arguments
+        # the first time, member 0 does its part before the other members begin, so that they
+        # find numba's compiled code in the cache
+        results = [] if number in self._warm else [step(0, *arguments)]
+        for process, channel in self._others:
+            with _death_told(process):
+                channel.send((number, arguments))
         if number in self._warm:
-            self._send(order)
             results = [step(0, *arguments)]
-        else:
-            # the first time, member 0 does its part before the other members begin, so that they
-            # find numba's compiled code in the cache
-            self._warm.add(number)
-            results = [step(0, *arguments)]
-            self._send(order)
+        self._warm.add(number)
         for process, channel in self._others:
-            try:
+            with _death_told(process):
                 results.append(channel.recv())
-            except (EOFError, OSError):
-                raise _died(process) from None
         return results
-
-    def _send(self, order: tuple[int, tuple[object, ...]]) -> None:
-        for process, channel in self._others:
-            try:
-                channel.send(order)
-            except OSError:
-                raise _died(process) from None
 
     def close(self) -> None:
         """End the other members and wait for their exit."""
@@ -120,8 +110,13 @@ class Crew:
                 orders.send(self._steps[step](number, *arguments))
 
 
-def _died(process: int) -> StorageError:
-    return StorageError(
-        f"process {process}, which shared the training, has ended; perhaps memory ran out",
-        remedy="run the command again with fewer --threads; it continues from the checkpoint",
-    )
+@contextlib.contextmanager
+def _death_told(process: int) -> Iterator[None]:
+    """Turn the error of a closed channel into one about the process at its other end."""
+    try:
+        yield
+    except (EOFError, OSError):
+        raise StorageError(
+            f"process {process}, which shared the training, has ended; perhaps memory ran out",
+            remedy="run the command again with fewer --threads; it continues from the checkpoint",
+        ) from None

@@ -57,42 +57,26 @@ def test_a_model_is_read_as_it_was_written(folder: Path) -> None:
     assert loaded.digest == load_model(folder).digest
 
 
-def _flip_a_bit(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(bytes(data))
+def _edit(name: str, change: Callable[[bytes], bytes]) -> Callable[[Path], object]:
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
 
-def _truncate(folder: Path) -> None:
-    path = folder / "model.safetensors"
-    path.write_bytes(path.read_bytes()[:-5])
+def _configure(**values: object) -> Callable[[Path], object]:
+    return _edit("config.json", lambda old: json.dumps({**json.loads(old), **values}).encode())
 
 
-def _add_a_word(folder: Path) -> None:
-    path = folder / "source.vocabulary.txt"
-    path.write_bytes(path.read_bytes() + b"d\n")
-
-
-def _count_a_word(folder: Path) -> None:
-    path = folder / "target.outside.txt"
-    path.write_bytes(path.read_bytes() + b"t\t1\n")
-
-
-def _configure(**values: object) -> Callable[[Path], None]:
-    def change(folder: Path) -> None:
-        path = folder / "config.json"
-        path.write_text(json.dumps({**json.loads(path.read_text()), **values}))
-
-    return change
+_count_a_word = _edit("target.outside.txt", lambda old: old + b"t\t1\n")
 
 
 @pytest.mark.parametrize(
     ("damage", "text"),
     [
-        (_flip_a_bit, "damaged: model.safetensors is not the file that was written"),
-        (_truncate, "damaged: model.safetensors"),
-        (_add_a_word, "damaged: source.vocabulary.txt"),
+        (
+            _edit("model.safetensors", lambda old: old[:-1] + bytes([old[-1] ^ 1])),
+            "damaged: model.safetensors is not the file that was written",
+        ),
+        (_edit("model.safetensors", lambda old: old[:-5]), "damaged: model.safetensors"),
+        (_edit("source.vocabulary.txt", lambda old: old + b"d\n"), "damaged: source.vocab"),
         (_count_a_word, "damaged: target.outside.txt"),
         (_configure(hidden=5), "damaged: config.json"),
         (_configure(format=3), "the model has format 3, but this version reads up to 2. Update"),

@@ -46,12 +46,8 @@ def text(name: str, content: bytes) -> Change:
 
 def vocabulary(change: Callable[[bytes], bytes]) -> Change:
     """Return a change of the vocabulary."""
-
-    def changed(folder: Path) -> None:
-        path = folder / "target.vocabulary.txt"
-        path.write_bytes(change(path.read_bytes()))
-
-    return changed
+    name = "target.vocabulary.txt"
+    return lambda folder: (folder / name).write_bytes(change((folder / name).read_bytes()))
 
 
 def weights(change: Callable[[dict[str, Any]], object]) -> Change:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
 from phrasescore.model.kinds import UnitName
-from phrasescore.model.units import UNITS, LstmUnit, TanhUnit
+from phrasescore.model.units import UNITS
 
 
-def random_unit(name: UnitName, E: int, H: int) -> torch.nn.Module:
+def random_unit(name: UnitName, E: int, H: int) -> Any:
     """Return a unit in float64 with random weights."""
     unit = UNITS[name](E, H, H).double()
     generator = torch.Generator().manual_seed(2)
@@ -19,57 +21,32 @@ def random_unit(name: UnitName, E: int, H: int) -> torch.nn.Module:
     return unit
 
 
-def test_tanh_is_the_unit_of_torch_with_its_gradients() -> None:
-    """States and the gradients of all weights equal those of torch.nn.RNN within 1e-12."""
-    E, H, L, B = 5, 7, 6, 4
-    unit = random_unit("tanh", E, H)
-    assert isinstance(unit, TanhUnit)
-    theirs = torch.nn.RNN(E, H, nonlinearity="tanh").double()
-    with torch.no_grad():
-        theirs.weight_ih_l0.copy_(unit.input_weight.t())
-        theirs.weight_hh_l0.copy_(unit.recurrent_weight.t())
-        theirs.bias_ih_l0.copy_(unit.input_bias)
-        theirs.bias_hh_l0.zero_()
-    words = torch.randn(L, B, E, dtype=torch.float64)
-    start = torch.randn(B, H, dtype=torch.float64)
-    states, last = unit.states(unit.inputs(words), start)
-    assert torch.equal(last, states[-1])
-    expected, _ = theirs(words, start[None])
-    torch.testing.assert_close(states[1:], expected, rtol=0, atol=1e-12)
-    weighting = torch.randn(L, B, H, dtype=torch.float64)
-    (states[1:] * weighting).sum().backward()
-    (expected * weighting).sum().backward()
-    for mine, their in (
-        (unit.input_weight, theirs.weight_ih_l0),
-        (unit.recurrent_weight, theirs.weight_hh_l0),
-    ):
-        torch.testing.assert_close(mine.grad, their.grad.t(), rtol=0, atol=1e-12)
-    torch.testing.assert_close(unit.input_bias.grad, theirs.bias_ih_l0.grad, rtol=0, atol=1e-12)
-
-
 def in_torch_order(columns: torch.Tensor) -> torch.Tensor:
     """Reorder (..., 4H) candidate, input, forget, output to input, forget, candidate, output."""
     candidate, admit, keep, show = columns.chunk(4, dim=-1)
     return torch.cat([admit, keep, candidate, show], dim=-1)
 
 
-def test_lstm_is_the_unit_of_torch_with_its_gradients() -> None:
-    """States, memory and the gradients of all weights equal torch.nn.LSTM's within 1e-12."""
+@pytest.mark.parametrize("name", ["tanh", "lstm"])
+def test_units_are_those_of_torch_with_their_gradients(name: UnitName) -> None:
+    """States and all gradients equal those of torch.nn.RNN and torch.nn.LSTM within 1e-12."""
     E, H, L, B = 5, 7, 6, 4
-    unit = random_unit("lstm", E, H)
-    assert isinstance(unit, LstmUnit)
-    theirs = torch.nn.LSTM(E, H).double()
+    unit, is_lstm = random_unit(name, E, H), name == "lstm"
+    order = in_torch_order if is_lstm else torch.Tensor.clone
+    theirs = (torch.nn.LSTM if is_lstm else torch.nn.RNN)(E, H).double()
     with torch.no_grad():
-        theirs.weight_ih_l0.copy_(in_torch_order(unit.input_weight).t())
-        theirs.weight_hh_l0.copy_(in_torch_order(unit.recurrent_weight).t())
-        theirs.bias_ih_l0.copy_(in_torch_order(unit.input_bias))
+        theirs.weight_ih_l0.copy_(order(unit.input_weight).t())
+        theirs.weight_hh_l0.copy_(order(unit.recurrent_weight).t())
+        theirs.bias_ih_l0.copy_(order(unit.input_bias))
         theirs.bias_hh_l0.zero_()
     words = torch.randn(L, B, E, dtype=torch.float64)
-    start = torch.randn(B, 2 * H, dtype=torch.float64)
+    start = torch.randn(B, unit.carries * H, dtype=torch.float64)
     hidden, last = unit.states(unit.inputs(words), start)
-    expected, (h, m) = theirs(words, tuple(start[None].contiguous().chunk(2, dim=2)))
+    parts = tuple(part.contiguous() for part in start[None].chunk(unit.carries, dim=2))
+    expected, end = theirs(words, parts if is_lstm else parts[0])
     torch.testing.assert_close(hidden[1:], expected, rtol=0, atol=1e-12)
-    torch.testing.assert_close(last, torch.cat([h[0], m[0]], dim=1), rtol=0, atol=1e-12)
+    end = torch.cat([*end], dim=-1).view(last.shape)
+    torch.testing.assert_close(last, end, rtol=0, atol=1e-12)
     weighting = torch.randn(L, B, H, dtype=torch.float64)
     (hidden[1:] * weighting).sum().backward()
     (expected * weighting).sum().backward()
@@ -78,7 +55,7 @@ def test_lstm_is_the_unit_of_torch_with_its_gradients() -> None:
         (unit.recurrent_weight.grad, theirs.weight_hh_l0.grad.t()),
         (unit.input_bias.grad, theirs.bias_ih_l0.grad),
     ):
-        torch.testing.assert_close(in_torch_order(mine), their, rtol=0, atol=1e-12)
+        torch.testing.assert_close(order(mine), their, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("name", list(UNITS))

@@ -19,7 +19,7 @@ from phrasescore.scoring.block_scoring import (
     ScoringCounts,
     ScoringSettings,
 )
-from phrasescore.scoring.cluster_scoring import describe_on_worker, scored_on_workers
+from phrasescore.scoring.cluster_scoring import ScoringJob, describe_on_worker, scored_on_workers
 from phrasescore.table.block import TableBlock, checked_block
 from phrasescore.table.phrase_table import TableFormat
 from tests.support.dask_clusters import DaskCluster, require_dask
@@ -45,8 +45,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     """A missing or different model is an error with the worker's name; line errors are as usual."""
     folder = save_random_model(tmp_path / "model", [b"a"], [b"b"])
-    compute = ComputeSettings("cpu", "fp32")
-    described = describe_on_worker(cluster, [str(folder)], compute, None)
+    job = ScoringJob((str(folder),), ComputeSettings("cpu", "fp32"), None)
+    described = describe_on_worker(cluster, job)
     assert described.numerics == NUMERICS
 
     def score(wanted: ReadyModels, *lines: bytes, folder: Path = folder) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -54,41 +55,29 @@ def test_bounds(near: list[float], is_within_bounds: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("precision", "loudness", "used", "verdict"),
+    ("precision", "is_fast", "loudness", "used", "verdict"),
     [
-        ("bf16", 1.0, "bf16", "bf16 is used"),
-        ("bf16", 100.0, "bf16", "but used because it was asked for"),
-        ("fp32", 1.0, "fp32", ""),
+        ("bf16", False, 1.0, "bf16", "bf16 is used"),
+        ("bf16", False, 100.0, "bf16", "but used because it was asked for"),
+        ("fp32", True, 1.0, "fp32", None),
+        ("auto", True, 1.0, "bf16", "bf16 is used"),
+        ("auto", True, 100.0, "fp32", "above the bound, so fp32 is used"),
+        ("auto", False, 1.0, "fp32", None),
     ],
 )
-def test_what_was_asked_for_is_used(
-    precision: str, loudness: float, used: str, verdict: str, tmp_path: Path
+def test_which_precision_is_used(
+    precision: Literal["auto", "fp32", "bf16"],
+    is_fast: bool,
+    loudness: float,
+    used: str,
+    verdict: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """--precision fp32 and bf16 are obeyed; bfloat16 out of bounds causes a warning."""
+    """--precision is obeyed; auto is bfloat16 if it is fast and within the bounds."""
+    monkeypatch.setattr("phrasescore.scoring.block_scoring.has_fast_bf16", lambda device: is_fast)
     folder = saved_model(tmp_path / "model", loudness)
-    settings = ComputeSettings("cpu", precision)  # type: ignore[arg-type]
-    _, ready = load_models([folder], settings, None, block())
+    _, ready = load_models([folder], ComputeSettings("cpu", precision), None, block())
     assert ready.numerics["precision"] == [used]
-    assert len(ready.notes) == (precision == "bf16")
-    assert verdict in "".join(ready.notes)
-
-
-@pytest.mark.parametrize(("loudness", "used"), [(1.0, "bf16"), (100.0, "fp32")])
-def test_auto_falls_back(
-    loudness: float, used: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """If bfloat16 is fast, auto uses it within the bounds, and otherwise reports why not."""
-    monkeypatch.setattr("phrasescore.scoring.block_scoring.has_fast_bf16", lambda device: True)
-    folder = saved_model(tmp_path / "model", loudness)
-    _, ready = load_models([folder], ComputeSettings("cpu"), None, block())
-    assert ready.numerics["precision"] == [used]
-    assert ("above the bound, so fp32 is used" in ready.notes[0]) == (used == "fp32")
-
-
-def test_auto_is_float32_elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If bfloat16 is not fast, auto is float32 without a trial."""
-    monkeypatch.setattr("phrasescore.scoring.block_scoring.has_fast_bf16", lambda device: False)
-    _, ready = load_models(
-        [saved_model(tmp_path / "model", 1.0)], ComputeSettings("cpu"), None, block()
-    )
-    assert (ready.numerics["precision"], ready.checks) == (["fp32"], ())
+    assert len(ready.checks) == len(ready.notes) == (verdict is not None)
+    assert all(note.endswith(verdict or "") for note in ready.notes)

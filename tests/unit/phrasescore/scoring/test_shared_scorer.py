@@ -1,4 +1,4 @@
-"""Compares scores of many pairs at once with scores of single pairs in float64."""
+"""Compares scores of many pairs that share work with scores of pairs that do not."""
 
 from __future__ import annotations
 
@@ -61,35 +61,18 @@ def tables(draw: st.DrawFn) -> tuple[list[list[int]], list[list[int]]]:
     return [source for source, _ in shuffled], [target for _, target in shuffled]
 
 
-def one_by_one(
-    model: EncoderDecoder, sources: list[list[int]], targets: list[list[int]]
-) -> list[float]:
-    exact = EncoderDecoder(model.settings).double()
-    exact.load_state_dict(model.state_dict())
-
-    def ids(words: list[list[int]]) -> torch.Tensor:
-        return torch.tensor(words, dtype=torch.long)
-
-    with torch.no_grad():
-        return [
-            exact.score(Batch(ids([source]), ids([target]), None)).sum().item()
-            for source, target in zip(sources, targets, strict=True)
-        ]
-
-
 @pytest.mark.parametrize("context", ["every-step", "once"])
 @pytest.mark.parametrize("unit", ["gated", "tanh", "lstm"])
 @pytest.mark.parametrize("formulation", ["code", "appendix"])
 def test_any_batch_size_gives_the_exact_score(
     context: ContextName, unit: UnitName, formulation: Formulation, rng: np.random.Generator
 ) -> None:
-    """Each score is within 1e-4 of the single pair's in float64, also for empty phrases."""
+    """Each score is within 1e-4 of the unshared one in float64, also for empty phrases."""
     model = model_of(formulation, unit, context)
-    sources, targets = phrases(rng, 90, 31), phrases(rng, 90, 37)
-    expected = one_by_one(model, sources, targets)
+    pairs = from_lists(phrases(rng, 90, 31)), from_lists(phrases(rng, 90, 37))
+    expected = UnsharedScorer(model.double(), "cpu").score(*pairs)
     for batch_size in (1, 7, 512):
-        scorer = SharedScorer(model, "cpu", "fp32", batch_size)
-        found = scorer.score(from_lists(sources), from_lists(targets))
+        found = SharedScorer(model.float(), "cpu", "fp32", batch_size).score(*pairs)
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-4)
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from unittest import mock
 
 from hypothesis import given
 from hypothesis import strategies as st
 
+from phrasescore.training import repeated_rows
 from phrasescore.training.repeated_rows import first_of_equals
 from phrasescore.words.hashing import Digests, phrase_digests
 from phrasescore.words.token_sequences import from_lists
@@ -25,7 +27,8 @@ def test_the_first_of_equal_rows(rows: list[int], block: int, part: int) -> None
     digests = _digests(rows)
     blocks = [digests[begin : begin + block] for begin in range(0, len(rows), block)]
     with tempfile.TemporaryDirectory() as scratch:
-        found = first_of_equals(iter(blocks), len(rows), Path(scratch), "name", part)
+        with mock.patch.object(repeated_rows, "ROWS_OF_A_PART", part):
+            found = first_of_equals(iter(blocks), len(rows), Path(scratch), "name")
         again = first_of_equals([_digests([3, 3])], 2, Path(scratch), "again")
         firsts = [rows.index(row) == place for place, row in enumerate(rows)]
         assert found[...].tolist() == firsts

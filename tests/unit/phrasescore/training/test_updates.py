@@ -1,13 +1,16 @@
-"""Updates by several processes: equal weights, reproducible bits, and lost processes."""
+"""Updates: equal weights and bits with several processes and types, and lost processes."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,6 +21,7 @@ from phrasescore.model.kinds import EncoderDecoderSettings, build, read_settings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode
+from phrasescore.training.optimization.flat_weights import FlatWeights
 from phrasescore.training.optimization.processes import Crew
 from phrasescore.training.optimization.updates import ShareGradient, Updates
 from phrasescore.training.pairs import EncodedPairs
@@ -25,6 +29,8 @@ from phrasescore.training.recipes import RECIPES
 from phrasescore.training.settings import TrainingSettings
 from tests.support.builders import write_phrase_table
 
+SETTINGS = TrainingSettings(max_epochs=1)
+KIND = torch.bfloat16
 RECIPE = dataclasses.replace(RECIPES["phrases", "fast"], min_share=4)
 
 
@@ -36,27 +42,40 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> EncodedPairs:
     )
 
 
+@pytest.fixture(autouse=True)
+def threads_as_before() -> Iterator[None]:
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
+def model_of(pairs: EncodedPairs, **settings: Any) -> EncoderDecoder:
+    model = EncoderDecoder(
+        EncoderDecoderSettings(
+            source_vocabulary=len(pairs.source.vocabulary),
+            target_vocabulary=len(pairs.target.vocabulary),
+            **{"hidden": 20, "maxout": 10, "embedding": 12, "rank": 10, **settings},
+        )
+    )
+    model.initialise(torch.Generator().manual_seed(2), "scaled")
+    return model
+
+
+def batches_of(pairs: EncodedPairs) -> list[np.ndarray[Any, np.dtype[np.int64]]]:
+    rows = np.arange(len(pairs))
+    return uniform_plan(*pairs.lengths(rows), 24, np.random.default_rng(1))
+
+
 def trained(pairs: EncodedPairs, threads: int) -> tuple[torch.Tensor, float, float]:
     """Return the weights after some updates, the last loss, and the held-out loss."""
-    sizes = EncoderDecoderSettings(
-        source_vocabulary=len(pairs.source.vocabulary),
-        target_vocabulary=len(pairs.target.vocabulary),
-        **{"hidden": 20, "maxout": 10, "embedding": 12, "rank": 10},
-    )
-    model = EncoderDecoder(sizes)
-    model.initialise(torch.Generator().manual_seed(2), "scaled")
+    model = model_of(pairs)
     settings = TrainingSettings(threads=threads, precision="fp32")
-    before = torch.get_num_threads()
     updates = Updates(model, pairs, settings, RECIPE)
-    rows = np.arange(len(pairs))
     loss = 0.0
-    for number, batch in enumerate(
-        uniform_plan(*pairs.lengths(rows), 24, np.random.default_rng(1))[:15]
-    ):
+    for number, batch in enumerate(batches_of(pairs)[:15]):
         loss = updates(batch, number, 0.01, 1 / 100)
-    figure = updates.evaluate(rows[:200])
+    figure = updates.evaluate(np.arange(200))
     updates.close()
-    torch.set_num_threads(before)
     assert figure is not None
     return torch.cat([p.detach().flatten() for p in model.parameters()]), loss, figure.nll
 
@@ -107,6 +126,65 @@ def test_empty_targets_have_a_gradient(tmp_path: Path, kind: str, unit: str | No
     }
     assert all(torch.isfinite(norm) for norm in norms.values())
     assert norms["output_bias"] > 0
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {},
+        {"unit": "lstm"},
+        {"unit": "tanh"},
+        {"formulation": "appendix"},
+        {"formulation": "appendix", "unit": "lstm"},
+        {"context": "once"},
+    ],
+    ids=str,
+)
+def test_narrow_weights_have_the_gradient_of_wide_ones(
+    pairs: EncodedPairs, settings: dict[str, Any]
+) -> None:
+    wide_model = model_of(pairs, **settings)
+    narrow = FlatWeights(copy.deepcopy(wide_model), 1, KIND)
+    wide = FlatWeights(wide_model, 1)
+    assert wide.working is wide_model
+    assert {each.dtype for each in narrow.working.parameters()} == {torch.float32, KIND}
+    losses = []
+    for weights in (narrow, wide):
+        gradient = ShareGradient(weights.working, pairs, KIND, SETTINGS)
+        losses.append(gradient(batches_of(pairs)[0], 0, 0, weights.gradient_views(0)))
+        weights.add_up(1, slice(0, len(weights.values)))
+    assert losses[0] == losses[1]
+    assert torch.equal(narrow.gradient, wide.gradient)
+    assert narrow.gradient.any()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_weights_that_are_taken_up_go_on_as_if_nothing_had_been(
+    pairs: EncodedPairs, threads: int
+) -> None:
+    """Restored weights, including converted ones, continue with equal bits in a new trainer."""
+
+    def updates_of(model: EncoderDecoder) -> Updates:
+        settings = TrainingSettings(threads=threads, precision="bf16")
+        return Updates(model, pairs, settings, RECIPE)
+
+    batches = batches_of(pairs)[:8]
+    first, second = model_of(pairs), model_of(pairs)
+    through = updates_of(first)
+    for number, rows in enumerate(batches[:4]):
+        through(rows, number, 0.01, 0.01)
+    weights = {name: value.clone() for name, value in first.state_dict().items()}
+    moments = through.moments.clone()
+    for number, rows in enumerate(batches[4:], 4):
+        through(rows, number, 0.01, 0.01)
+    through.close()
+    after = updates_of(second)
+    after.restore(weights, moments)
+    for number, rows in enumerate(batches[4:], 4):
+        after(rows, number, 0.01, 0.01)
+    after.close()
+    for name, value in first.state_dict().items():
+        assert torch.equal(value, second.state_dict()[name]), name
 
 
 def test_a_lost_process_is_told() -> None:
