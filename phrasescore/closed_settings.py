@@ -113,12 +113,9 @@ def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -
     """Return a value converted to its type: lists become tuples, and tables become dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
-        if value is None:
-            return None
-        hint = functools.reduce(
-            operator.or_, [kind for kind in arguments if kind is not types.NoneType]
-        )
-        return _checked(key, value, hint, where, only_known)
+        kinds = [kind for kind in arguments if kind is not types.NoneType]
+        inner = functools.reduce(operator.or_, kinds)
+        return None if value is None else _checked(key, value, inner, where, only_known)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
             raise _wrong(key, value, where, "expected a table of settings")

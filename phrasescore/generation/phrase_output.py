@@ -11,7 +11,7 @@ from pathlib import Path
 
 from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
@@ -23,7 +23,7 @@ PHRASES_PER_BLOCK = 2048
 
 
 @dataclass(frozen=True)
-class PhraseCounts:
+class PhraseCounts(LineCounts):
     """Counts over the phrases so far.
 
     Args:
@@ -34,7 +34,6 @@ class PhraseCounts:
         ln_p: The sum of ln p of the first target of each phrase.
     """
 
-    lines: int = 0
     words: int = 0
     unknown: int = 0
     targets: int = 0

@@ -25,7 +25,7 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import (
@@ -47,7 +47,7 @@ TABLE_LINES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class TableCounts:
+class TableCounts(LineCounts):
     """Counts over the lines of a table so far.
 
     Args:
@@ -61,7 +61,6 @@ class TableCounts:
         new: Written pairs that are not in the table.
     """
 
-    lines: int = 0
     sources: int = 0
     without_targets: int = 0
     generated: int = 0
@@ -212,7 +211,7 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
 
 
 @dataclass(frozen=True)
-class ReorderingCounts:
+class ReorderingCounts(LineCounts):
     """Counts over a written reordering table.
 
     Args:
@@ -222,7 +221,6 @@ class ReorderingCounts:
         without: Pairs without a line, because the old table lacks their source.
     """
 
-    lines: int = 0
     kept: int = 0
     estimated: int = 0
     without: int = 0

@@ -28,7 +28,7 @@ from phrasescore.generation.targets import (
     ranking_scores,
 )
 from phrasescore.model.device import choose_device
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
@@ -205,7 +205,7 @@ class Translator:
 
 
 @dataclass(frozen=True)
-class TranslationCounts:
+class TranslationCounts(LineCounts):
     """Counts over the sentences so far.
 
     Args:
@@ -219,7 +219,6 @@ class TranslationCounts:
         ln_p: The sum of ln p of the first translations.
     """
 
-    lines: int = 0
     empty: int = 0
     words: int = 0
     unknown: int = 0

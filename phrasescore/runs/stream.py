@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, TypeAlias, TypeVar
 
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, ResumeError, SettingsError, unwritable
@@ -244,15 +244,15 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-class LineCounts(Protocol):
-    """Counts of finished work: a dataclass of JSON values that ``from_mapping`` reads back."""
+@dataclass(frozen=True)
+class LineCounts:
+    """Counts of finished work; subclasses add JSON values, which ``from_mapping`` reads back.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    Args:
+        lines: Lines of the input so far.
+    """
 
-    @property
-    def lines(self) -> int:
-        """Lines of the input so far."""
-        ...
+    lines: int = 0
 
 
 Block = TypeVar("Block")

@@ -12,7 +12,7 @@ import pytest
 
 from phrasescore.errors import InputError, ResumeError, SettingsError
 from phrasescore.runs.ledger import Entry
-from phrasescore.runs.stream import BlockStream, JournaledOutputs
+from phrasescore.runs.stream import BlockStream, JournaledOutputs, LineCounts
 
 WORK = Entry({"average": False, "models": [["a", 1.5]]}, ["0" * 64], "1.0")
 
@@ -229,13 +229,6 @@ def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [output]
 
 
-@dataclasses.dataclass(frozen=True)
-class Lines:
-    """Counts of finished work."""
-
-    lines: int = 0
-
-
 def test_another_command_with_the_same_settings_is_other_work(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -244,17 +237,17 @@ def test_another_command_with_the_same_settings_is_other_work(
     blocks = (tmp_path / "in").read_bytes().splitlines(keepends=True)
 
     def write(what: str, change: Callable[[bytes], bytes], stop: int = 2) -> None:
-        def work(block: bytes, before: Lines) -> tuple[bytes, Lines]:
+        def work(block: bytes, before: LineCounts) -> tuple[bytes, LineCounts]:
             if before.lines == stop:
                 raise StoppedError
-            return change(block), Lines(before.lines + 1)
+            return change(block), LineCounts(before.lines + 1)
 
         stream = BlockStream(
             inputs=[tmp_path / "in"],
             settings={},
             read=lambda _, done: iter(blocks[done:]),
             work=work,
-            nothing=Lines(),
+            nothing=LineCounts(),
             what=what,
         )
         stream.write(tmp_path / "out")
