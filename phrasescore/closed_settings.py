@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
+from dataclasses import MISSING
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,13 +93,10 @@ def from_mapping(
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values if only_known else ():
         if key not in fields:
-            raise SettingsError(
-                f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_SHOWN], fields)}"
-            )
+            hint = did_you_mean(key[:_SHOWN], fields)
+            raise SettingsError(f"{where}: unknown setting {_named(key)}{hint}")
     for name, field in fields.items():
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
+        required = field.default is MISSING and field.default_factory is MISSING
         if required and name not in values:
             raise SettingsError(f"{where}: the setting {name} is missing")
     checked = {
@@ -125,11 +123,8 @@ def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -
             raise _wrong(key, value, where, "expected a list")
         return tuple(_checked(f"[{key}]", item, arguments[0], where, only_known) for item in value)
     if origin is dict and isinstance(value, dict):
-        place = f"{where}: [{key}]"
-        return {
-            name: _checked(_named(name), item, arguments[1], place, only_known)
-            for name, item in value.items()
-        }
+        rest = arguments[1], f"{where}: [{key}]", only_known
+        return {name: _checked(_named(name), item, *rest) for name, item in value.items()}
     return _plain(key, value, hint, where)
 
 

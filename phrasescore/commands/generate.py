@@ -133,11 +133,11 @@ def generate(options: GenerateOptions) -> None:
             tables = TableWriter(loaded, generator, scorer, options.extend)
             report, reordered = generate_table(path, options.output, tables, asked, reordering)
         else:
-            from phrasescore.generation.phrase_output import PhraseWriter, generate_for_phrases
+            from phrasescore.generation.phrase_output import generate_for_phrases
 
-            asked["form"] = "phrases"
-            phrases = PhraseWriter(loaded, generator, drawn=options.samples is not None)
-            report = generate_for_phrases(path, options.output, phrases, asked)
+            asked["form"], drawn = "phrases", options.samples is not None
+            to_do = path, options.output, loaded, generator, asked
+            report = generate_for_phrases(*to_do, drawn=drawn)
     result = report.to_json()
     click.echo(str(report.counts), err=True)
     if reordered is not None:

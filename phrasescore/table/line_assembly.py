@@ -63,10 +63,7 @@ class ColumnTexts(NamedTuple):
 
 
 def assembled_lines(
-    phrases: tuple[Phrases, ...],
-    separator: bytes,
-    columns: Sequence[ColumnTexts],
-    before: int = 0,
+    phrases: tuple[Phrases, ...], separator: bytes, columns: Sequence[ColumnTexts], before: int = 0
 ) -> Iterator[memoryview]:
     """Yield lines in blocks of about a mebibyte.
 

@@ -148,8 +148,7 @@ class Texts:
         for max_lines, max_bytes in zip(
             block_sizes(self.lines_per_block), block_sizes(self.bytes_per_block), strict=True
         ):
-            taken: list[Lines] = []
-            size = 0
+            taken, size = list[Lines](), 0
             for row in itertools.islice(rows, max_lines):
                 taken.append(row)
                 # count tabs and line feeds, so that the same texts in one file or in two give the
