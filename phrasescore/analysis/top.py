@@ -215,16 +215,11 @@ def find_preferences(
     ln_p = SharedScorer(loaded.model, device).score(read, predicted)
     begins = offsets_of([len(each.lines) for each in sources])
     samples = _sample(loaded, read.select(begins[:-1]), settings, device)
+    p = [each.lines.score_column(settings.column) for each in sources]
+    rows = zip(sources, p, np.split(ln_p, begins[1:-1]), samples, strict=True)
     return [
-        Preferences(
-            source,
-            _best(source.candidates, source.lines.score_column(settings.column)),
-            _best(source.candidates, by_model),
-            sampled,
-        )
-        for source, by_model, sampled in zip(
-            sources, np.split(ln_p, begins[1:-1]), samples, strict=True
-        )
+        Preferences(source, _best(source, by_table), _best(source, by_model), sampled)
+        for source, by_table, by_model, sampled in rows
     ]
 
 
@@ -241,8 +236,9 @@ def _sample(
     return [tuple(preferred[a:b]) for a, b in itertools.pairwise(targets.offsets.tolist())]
 
 
-def _best(targets: Sequence[bytes], values: NDArray[np.float64]) -> tuple[Preferred, ...]:
+def _best(source: ChosenSource, values: NDArray[np.float64]) -> tuple[Preferred, ...]:
     """Return the targets with the highest values; among equal values, the first are taken."""
+    targets = source.candidates
     order = np.argsort(-values, kind="stable")[:_BEST].tolist()
     return tuple(Preferred(targets[row], float(values[row])) for row in order)
 
@@ -277,8 +273,7 @@ def json_values(preferences: Iterable[Preferences]) -> list[dict[str, object]]:
             "by_table": listed(each.by_table, "p"),
             "by_model": listed(each.by_model, "ln_p"),
             "samples": [
-                {**value, "times": sample.times}
-                for value, sample in zip(listed(each.samples, "ln_p"), each.samples, strict=True)
+                {"target": _text(s.target), "ln_p": s.value, "times": s.times} for s in each.samples
             ],
         }
         for each in preferences

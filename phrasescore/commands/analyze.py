@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -142,7 +141,7 @@ def scatter(options: ScatterOptions) -> None:
     """
     from phrasescore.analysis import scatter as plot
     from phrasescore.pictures.figure_files import check_drawing
-    from phrasescore.runs.results import RESULT
+    from phrasescore.runs.results import RESULT, has_record
     from phrasescore.scoring.block_scoring import ComputeSettings, load_models
 
     check_drawing()
@@ -151,7 +150,13 @@ def scatter(options: ScatterOptions) -> None:
         folder / name for name in ("pairs.tsv.gz", f"scatter.{options.format}", RESULT)
     )
     add_outputs("--output", (pairs, picture, result))
-    _refuse_other_files(folder, (result, pairs, picture))
+    for path in (result, pairs, picture):
+        if os.path.lexists(path) and not has_record(folder, plot.ScatterRecord):
+            raise SettingsError(
+                "the command would replace this file, which it did not write",
+                path=path,
+                remedy="name another folder",
+            )
     options.use_threads()
     (model,), _ = load_models([options.model], ComputeSettings(options.device, "fp32"))
     column = options.column or (3 if model.loaded.direction == "source-target" else 1)
@@ -170,20 +175,6 @@ def scatter(options: ScatterOptions) -> None:
     plot.draw_scatter(picture, drawn, ln_p, column, model.loaded.predicted)
     click.echo(plot.described(record), err=True)
     options.show(record.to_json())
-
-
-def _refuse_other_files(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise an error if files that this command did not write would be replaced."""
-    from phrasescore.analysis.scatter import ScatterRecord
-    from phrasescore.runs.results import has_record
-
-    for path in paths:
-        if os.path.lexists(path) and not has_record(folder, ScatterRecord):
-            raise SettingsError(
-                "the command would replace this file, which it did not write",
-                path=path,
-                remedy="name another folder",
-            )
 
 
 class Words(Options):
