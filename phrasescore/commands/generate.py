@@ -135,9 +135,11 @@ def generate(options: GenerateOptions) -> None:
         else:
             from phrasescore.generation.phrase_output import generate_for_phrases
 
-            asked["form"], drawn = "phrases", options.samples is not None
-            to_do = path, options.output, loaded, generator, asked
-            report = generate_for_phrases(*to_do, drawn=drawn)
+            asked["form"] = "phrases"
+            drawn = options.samples is not None
+            report = generate_for_phrases(
+                path, options.output, loaded, generator, asked, drawn=drawn
+            )
     result = report.to_json()
     click.echo(str(report.counts), err=True)
     if reordered is not None:
