@@ -423,20 +423,16 @@ def checked_block(
     doubtful = np.zeros(lines, np.bool_)
     data = np.frombuffer(text, np.uint8)
     scanning.find_columns(data, expected.scores, expected.hierarchical, spans, doubtful)
-    rows = np.flatnonzero(doubtful)
-    if len(rows):
-        ends = np.flatnonzero(data == ord("\n"))
-        for row in rows.tolist():
-            begin = ends[row - 1] + 1 if row else 0
-            line = text[begin : ends[row]] if row < len(ends) else text[begin:]
-            try:
-                check_line(line, expected)
-            except PhraseTableError as error:
-                error.at(path, first_line + row)
-                if on_fault is None:
-                    raise error from None
-                spans[row] = 0
-                on_fault(error)
+    split = text.split(b"\n") if doubtful.any() else []
+    for row in np.flatnonzero(doubtful).tolist():
+        try:
+            check_line(split[row], expected)
+        except PhraseTableError as error:
+            error.at(path, first_line + row)
+            if on_fault is None:
+                raise error from None
+            spans[row] = 0
+            on_fault(error)
     return TableBlock(text, first_line, path, expected, spans)
 
 
