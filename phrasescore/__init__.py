@@ -12,13 +12,8 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from phrasescore.api import Generated as Generated
-    from phrasescore.api import Model as Model
-    from phrasescore.api import load as load
-    from phrasescore.errors import InputError as InputError
-    from phrasescore.errors import ModelError as ModelError
-    from phrasescore.errors import PhrasescoreError as PhrasescoreError
-    from phrasescore.errors import SettingsError as SettingsError
+    from phrasescore.api import Generated, Model, load
+    from phrasescore.errors import InputError, ModelError, PhrasescoreError, SettingsError
 
 __version__ = "0.1.0"
 

@@ -19,16 +19,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from phrasescore import __version__
-from phrasescore.errors import (
-    STANDARD_OUTPUT,
-    InterruptedWorkError,
-    PhrasescoreError,
-    SettingsError,
-    out_of_memory,
-    refusal,
-    unwritable,
-)
+from phrasescore import __version__, errors
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError, SettingsError
 from phrasescore.runs import progress
 from phrasescore.runs.file_kinds import pipes_read_once
 from phrasescore.runs.interruption import ignore_signals, interrupt_on_signals
@@ -38,6 +30,7 @@ if TYPE_CHECKING:
 
 _OBJECTS = 400_000  # new objects until garbage is collected; importing torch and numba makes fewer
 _READER_GONE = 141  # the status that a shell reports for a process that SIGPIPE ended
+_SEE_DETAILS = "Run again with --debug (before the command's name) for the details."
 _COMPLETE = "_PHRASESCORE_COMPLETE"  # the variable of click in which a shell asks for completions
 
 # environment variables that no command needs; libraries read them and reject invalid values
@@ -80,14 +73,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "warm-up": ("phrasescore", "Compile the code of all commands, once per machine."),
 }
 # commands whose module has another name
-_MODULES = {
-    "preprocess": "text",
-    "postprocess": "text",
-    "prune": "tables",
-    "filter": "tables",
-    "optimize": "tune",
-    "compare": "evaluate",
-}
+_MODULES = {"preprocess": "text", "postprocess": "text", "prune": "tables", "filter": "tables",
+            "optimize": "tune", "compare": "evaluate"}  # fmt: skip
 
 
 class LazyGroup(click.Group):
@@ -184,11 +171,8 @@ def _status(debug: bool) -> int:
             import traceback  # late, to keep --help fast
 
             traceback.print_exc()
-        words = known or (
-            f"internal error: {type(error).__name__}: {error}. "
-            "Run again with --debug (before the command's name) for the details."
-        )
-        _say(lambda: click.echo(f"phrasescore: {words}", err=True))
+        words = f"internal error: {type(error).__name__}: {error}. " + _SEE_DETAILS
+        _say(lambda: click.echo(f"phrasescore: {known or words}", err=True))
         return 70 if known is None else known.exit_code
 
 
@@ -212,8 +196,8 @@ def _known(error: Exception) -> PhrasescoreError | None:
     if isinstance(error, PhrasescoreError):
         return error
     if isinstance(error, OSError):
-        return refusal(error)
-    return out_of_memory(error) or _misled(error)
+        return errors.refusal(error)
+    return errors.out_of_memory(error) or _misled(error)
 
 
 def _misled(error: Exception) -> SettingsError | None:
@@ -280,7 +264,7 @@ def _flush() -> int:
     except BrokenPipeError:
         status = _READER_GONE
     except OSError as error:
-        known = unwritable(error, STANDARD_OUTPUT)
+        known = errors.unwritable(error, errors.STANDARD_OUTPUT)
         _say(lambda: click.echo(f"phrasescore: {known}", err=True))
         status = known.exit_code
     if status:

@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Mapping
+from dataclasses import MISSING
 from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
@@ -92,13 +93,10 @@ def from_mapping(
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     for key in values if only_known else ():
         if key not in fields:
-            raise SettingsError(
-                f"{where}: unknown setting {_named(key)}{did_you_mean(key[:_SHOWN], fields)}"
-            )
+            hint = did_you_mean(key[:_SHOWN], fields)
+            raise SettingsError(f"{where}: unknown setting {_named(key)}{hint}")
     for name, field in fields.items():
-        required = (
-            field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
-        )
+        required = field.default is MISSING and field.default_factory is MISSING
         if required and name not in values:
             raise SettingsError(f"{where}: the setting {name} is missing")
     checked = {
@@ -113,12 +111,9 @@ def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -
     """Return a value converted to its type: lists become tuples, and tables become dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
-        if value is None:
-            return None
-        hint = functools.reduce(
-            operator.or_, [kind for kind in arguments if kind is not types.NoneType]
-        )
-        return _checked(key, value, hint, where, only_known)
+        kinds = [kind for kind in arguments if kind is not types.NoneType]
+        inner = functools.reduce(operator.or_, kinds)
+        return None if value is None else _checked(key, value, inner, where, only_known)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
             raise _wrong(key, value, where, "expected a table of settings")
@@ -128,11 +123,8 @@ def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -
             raise _wrong(key, value, where, "expected a list")
         return tuple(_checked(f"[{key}]", item, arguments[0], where, only_known) for item in value)
     if origin is dict and isinstance(value, dict):
-        place = f"{where}: [{key}]"
-        return {
-            name: _checked(_named(name), item, arguments[1], place, only_known)
-            for name, item in value.items()
-        }
+        rest = arguments[1], f"{where}: [{key}]", only_known
+        return {name: _checked(_named(name), item, *rest) for name, item in value.items()}
     return _plain(key, value, hint, where)
 
 

@@ -89,14 +89,9 @@ class Cluster:
             ClusterError: The scheduler has gone.
         """
         try:
-            future = self._client.submit(
-                run_on_worker,
-                versions(),
-                function,
-                arguments,
-                key=f"phrasescore-{uuid.uuid4().hex}",
-                pure=False,
-            )
+            task = run_on_worker, versions(), function, arguments
+            key = f"phrasescore-{uuid.uuid4().hex}"
+            future = self._client.submit(*task, key=key, pure=False)
         except _UNANSWERED:
             raise self.gone() from None
         return Task(self, future)

@@ -103,6 +103,15 @@ def located(path: str | Path, line: int | None = None) -> Iterator[None]:
         raise error.at(path, line) from None
 
 
+@contextlib.contextmanager
+def writing(path: str | Path) -> Iterator[None]:
+    """Turn errors of the operating system in the ``with`` block into errors of this output."""
+    try:
+        yield
+    except OSError as error:
+        raise unwritable(error, path) from None
+
+
 def terminal_text(text: str) -> str:
     r"""Escape all characters but printable ones and line feeds, to protect the terminal.
 
@@ -292,14 +301,11 @@ def out_of_memory(error: BaseException) -> StorageError | None:
 
 def _full(error: OSError, path: str | Path | None) -> StorageError:
     number = error.errno or errno.ENOSPC
-    words, remedy = error.strerror or os.strerror(number), _REMEDIES[number]
-    if path is None:
-        return StorageError(f"an output cannot be written further ({words})", remedy=remedy)
-    return StorageError(f"cannot be written further ({words})", path=path, remedy=remedy)
+    which = "an output " if path is None else ""
+    problem = f"{which}cannot be written further ({error.strerror or os.strerror(number)})"
+    return StorageError(problem, path=path, remedy=_REMEDIES[number])
 
 
 def _named(error: OSError) -> str | None:
     name = error.filename
-    if name is None or isinstance(name, int):
-        return None
-    return os.fsdecode(name)
+    return None if name is None or isinstance(name, int) else os.fsdecode(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -27,7 +27,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
-from phrasescore.runs.stream import BlockStream
+from phrasescore.runs.stream import BlockStream, LineCounts
 
 if TYPE_CHECKING:
     from moses_integration.decoder.raw_text import RawText
@@ -39,13 +39,6 @@ _BATCH_WORDS = 250_000
 # A higher share of unknown words means that the text was prepared for another system. Texts with
 # fewer words are too short to judge.
 _MAX_UNKNOWN, _WORDS_TO_JUDGE = 0.5, 20
-
-
-@dataclass(frozen=True)
-class _Done:
-    """The progress that the journal records: the number of decoded sentences."""
-
-    lines: int = 0
 
 
 class _Block(NamedTuple):
@@ -104,10 +97,10 @@ def decode_file(
     # flush each sentence: the program that reads a pipe may wait for it
     size = 1 if list(outputs.values()) == [STANDARD_STREAM] else BLOCK
 
-    def work(block: _Block, done: _Done) -> tuple[tuple[bytes, ...], _Done]:
+    def work(block: _Block, done: LineCounts) -> tuple[tuple[bytes, ...], LineCounts]:
         found = list(itertools.islice(block.decoded, block.size))
         written = (b"".join(map(texts[name], found)) for name in (main, *beside))
-        return tuple(written), _Done(done.lines + block.size)
+        return tuple(written), LineCounts(done.lines + block.size)
 
     BlockStream(
         inputs=(),
@@ -120,7 +113,7 @@ def decode_file(
         },
         read=lambda done, _: _blocks(decoder, sentences, done.lines, size, wanted, threads),
         work=work,
-        nothing=_Done(),
+        nothing=LineCounts(),
         check=lambda: iter([sentences]),
         what="decoding",
         unit="sentences",

@@ -39,7 +39,7 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs import processes
 from phrasescore.runs.progress import Progress
-from phrasescore.runs.stream import BlockStream
+from phrasescore.runs.stream import BlockStream, LineCounts
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import block_sizes, read_blocks
@@ -292,7 +292,7 @@ def read_table_words(table: str | Path) -> set[bytes]:
 
 
 @dataclass(frozen=True)
-class NBestCounts:
+class NBestCounts(LineCounts):
     """Counts of lines, pairs and translations so far.
 
     Args:
@@ -303,7 +303,6 @@ class NBestCounts:
         translations: Distinct whole translations that were scored, added up over the blocks.
     """
 
-    lines: int = 0
     pairs: int = 0
     scored: int = 0
     copied: int = 0

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from moses_integration.tables.pair_significance import SignificanceLevel
 from phrasescore.errors import InputError, PhraseTableError, SettingsError, counted, visible
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,
@@ -122,7 +122,7 @@ class PruningConditions:
 
 
 @dataclass(frozen=True)
-class PruningCounts:
+class PruningCounts(LineCounts):
     """Counts of the pairs read so far, by what happened to them.
 
     Args:
@@ -138,7 +138,6 @@ class PruningCounts:
         cramped: Pairs whose counts were too large for the given number of sentences.
     """
 
-    lines: int = 0
     kept: int = 0
     sources: int = 0
     sources_kept: int = 0
@@ -330,10 +329,9 @@ def best_of_runs(
 
 
 @dataclass(frozen=True)
-class KeptLines:
+class KeptLines(LineCounts):
     """How many lines a table has, and how many are kept."""
 
-    lines: int = 0
     kept: int = 0
 
 

@@ -162,9 +162,8 @@ def find_clusters(places: NDArray[np.float32], texts: Sequence[str]) -> list[Poi
         centre = np.median(there, axis=0)
         nearest = rows[np.argsort(((there - centre) ** 2).sum(axis=1), kind="stable")]
         name = _name([words[row] for row in rows.tolist()], everywhere, len(words))
-        x, y = centre.tolist()
         colour = COLOURS[number % len(COLOURS)]
-        clusters.append(PointCluster(name, nearest, (x, y), colour))
+        clusters.append(PointCluster(name, nearest, tuple(centre.tolist()), colour))
     return clusters
 
 
@@ -223,14 +222,10 @@ def write_map_page(
         *("x", "y"), source=points, size=6, color="colour", alpha=0.65, nonselection_alpha=0.1
     )
     plot.add_tools(HoverTool(renderers=[shown_points], tooltips="@text", limit=6))
-    names = {
-        "x": [cluster.centre[0] for cluster in clusters],
-        "y": [cluster.centre[1] for cluster in clusters],
-        "text": [cluster.name for cluster in clusters],
-    }
     plot.text(
-        *("x", "y", "text"),
-        source=ColumnDataSource(names),
+        x=[cluster.centre[0] for cluster in clusters],
+        y=[cluster.centre[1] for cluster in clusters],
+        text=[cluster.name for cluster in clusters],
         text_align="center",
         text_baseline="middle",
         text_font_size="12px",

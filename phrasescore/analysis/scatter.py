@@ -16,7 +16,7 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
 from phrasescore.runs.results import Count, Number, Probability, Record
 from phrasescore.scoring.probability_column import ln_p_texts
-from phrasescore.table.block import LINES_PER_BLOCK, checked_block, read_blocks
+from phrasescore.table.block import checked_block, read_blocks
 from phrasescore.table.phrase_table import (
     FLOOR_LN,
     SIDES,
@@ -79,16 +79,13 @@ class DrawnPairs:
     among: int
 
 
-def draw_pairs(
-    table: str | Path, count: int, seed: int, lines_per_block: int = LINES_PER_BLOCK
-) -> DrawnPairs:
+def draw_pairs(table: str | Path, count: int, seed: int) -> DrawnPairs:
     """Draw a uniform sample of a table's pairs; all pairs if the table has no more than ``count``.
 
     Args:
         table: A plain or gzip phrase table, in any order, or ``-``.
         count: Number of pairs to draw.
         seed: Seed of the random numbers.
-        lines_per_block: Number of lines to hold in memory at a time.
 
     Raises:
         InputError: The table cannot be read or violates its format.
@@ -96,7 +93,7 @@ def draw_pairs(
     kept: LowestItems[tuple[int, bytes]] = LowestItems(count)
     rng, among = np.random.default_rng(seed), 0
     with Progress("drawing pairs", unit="lines") as progress:
-        for block in read_blocks(table, lines_per_block):
+        for block in read_blocks(table):
             keys = rng.random(len(block))
             rows = kept.candidates(keys)
             kept.add(keys[rows], ((block.first_line + r, block.line(r)) for r in rows.tolist()))

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias
@@ -21,7 +21,7 @@ from phrasescore.generation.targets import SampleSettings, TargetGenerator, Targ
 from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.shared_scorer import SharedScorer
-from phrasescore.table.block import LINES_PER_BLOCK, TableBlock, read_source_runs
+from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.phrase_table import SIDES, phrase_tokens
 from phrasescore.words.token_sequences import TokenSequences, concatenated, offsets_of
 
@@ -90,10 +90,7 @@ class ChosenSource:
 
 
 def draw_sources(
-    table: str | Path,
-    factor: int,
-    settings: TopSettings,
-    lines_per_block: int = LINES_PER_BLOCK,
+    table: str | Path, factor: int, settings: TopSettings
 ) -> tuple[list[ChosenSource], dict[Group, int]]:
     """Draw long sources of a table that have several targets: frequent ones and rare ones.
 
@@ -103,7 +100,6 @@ def draw_sources(
         table: A plain or gzip phrase table in the order of its sources' bytes, or ``-``.
         factor: The factor that a model reads in factored tokens.
         settings: Settings of the draw.
-        lines_per_block: Number of lines to hold in memory at a time.
 
     Returns:
         The sources, group by group, each group in byte order, and the number of sources that each
@@ -118,37 +114,31 @@ def draw_sources(
     }
     among: dict[Group, int] = dict.fromkeys(_TITLES, 0)
     rng = np.random.default_rng(settings.seed)
-    for block in _blocks(table, settings.column, lines_per_block):
-        begins, ends = block.run_offsets[:-1], block.run_offsets[1:]
-        words = np.diff(block.token_spans("source", factor).offsets)[begins]
-        is_long = (words >= settings.min_words) & (ends - begins >= settings.min_targets)
-        long = np.column_stack([begins, ends])[is_long]  # (sources, 2)
-        keys = rng.random(len(block))[long[:, 0]]
-        counts = np.array([_source_count(block, row) for row in long[:, 0].tolist()])
-        groups: dict[Group, NDArray[np.bool_]] = {
-            "frequent": counts >= settings.frequent,
-            "rare": counts <= settings.rare,
-            "long": np.isnan(counts),
-        }
-        for group, members in groups.items():
-            among[group] += int(members.sum())
-            rows = kept[group].candidates(np.where(members, keys, np.inf))
-            sources = (
-                ChosenSource(group, float(counts[row]), block.part(*long[row].tolist()))
-                for row in rows
-            )
-            kept[group].add(keys[rows], sources)
+    with Progress("reading the table", unit="lines") as progress:
+        for block in read_source_runs(table):
+            probabilities(block, settings.column)  # checks the scores
+            begins, ends = block.run_offsets[:-1], block.run_offsets[1:]
+            words = np.diff(block.token_spans("source", factor).offsets)[begins]
+            is_long = (words >= settings.min_words) & (ends - begins >= settings.min_targets)
+            long = np.column_stack([begins, ends])[is_long]  # (sources, 2)
+            keys = rng.random(len(block))[long[:, 0]]
+            counts = np.array([_source_count(block, row) for row in long[:, 0].tolist()])
+            groups: dict[Group, NDArray[np.bool_]] = {
+                "frequent": counts >= settings.frequent,
+                "rare": counts <= settings.rare,
+                "long": np.isnan(counts),
+            }
+            for group, members in groups.items():
+                among[group] += int(members.sum())
+                rows = kept[group].candidates(np.where(members, keys, np.inf))
+                sources = (
+                    ChosenSource(group, float(counts[row]), block.part(*long[row].tolist()))
+                    for row in rows
+                )
+                kept[group].add(keys[rows], sources)
+            progress.advance(len(block))
     drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _TITLES]
     return list(itertools.chain(*drawn)), among
-
-
-def _blocks(table: str | Path, column: int, lines: int) -> Iterator[TableBlock]:
-    """Yield blocks with all lines of each source, after checking the scores."""
-    with Progress("reading the table", unit="lines") as progress:
-        for block in read_source_runs(table, lines):
-            probabilities(block, column)
-            yield block
-            progress.advance(len(block))
 
 
 def _source_count(block: TableBlock, row: int) -> float:
@@ -225,16 +215,11 @@ def find_preferences(
     ln_p = SharedScorer(loaded.model, device).score(read, predicted)
     begins = offsets_of([len(each.lines) for each in sources])
     samples = _sample(loaded, read.select(begins[:-1]), settings, device)
+    p = [each.lines.score_column(settings.column) for each in sources]
+    rows = zip(sources, p, np.split(ln_p, begins[1:-1]), samples, strict=True)
     return [
-        Preferences(
-            source,
-            _best(source.candidates, source.lines.score_column(settings.column)),
-            _best(source.candidates, by_model),
-            sampled,
-        )
-        for source, by_model, sampled in zip(
-            sources, np.split(ln_p, begins[1:-1]), samples, strict=True
-        )
+        Preferences(source, _best(source, by_table), _best(source, by_model), sampled)
+        for source, by_table, by_model, sampled in rows
     ]
 
 
@@ -251,8 +236,9 @@ def _sample(
     return [tuple(preferred[a:b]) for a, b in itertools.pairwise(targets.offsets.tolist())]
 
 
-def _best(targets: Sequence[bytes], values: NDArray[np.float64]) -> tuple[Preferred, ...]:
+def _best(source: ChosenSource, values: NDArray[np.float64]) -> tuple[Preferred, ...]:
     """Return the targets with the highest values; among equal values, the first are taken."""
+    targets = source.candidates
     order = np.argsort(-values, kind="stable")[:_BEST].tolist()
     return tuple(Preferred(targets[row], float(values[row])) for row in order)
 
@@ -287,8 +273,7 @@ def json_values(preferences: Iterable[Preferences]) -> list[dict[str, object]]:
             "by_table": listed(each.by_table, "p"),
             "by_model": listed(each.by_model, "ln_p"),
             "samples": [
-                {**value, "times": sample.times}
-                for value, sample in zip(listed(each.samples, "ln_p"), each.samples, strict=True)
+                {"target": _text(s.target), "ln_p": s.value, "times": s.times} for s in each.samples
             ],
         }
         for each in preferences

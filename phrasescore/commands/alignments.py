@@ -65,13 +65,6 @@ def alignments(options: AlignmentsOptions) -> None:
     options.use_threads()
     models = load_sentence_models([options.model])
     models.must_align("a picture")
-    paths = draw_alignments(
-        models,
-        options.source,
-        options.target,
-        options.sentences,
-        folder,
-        options.format,
-        options.device,
-    )
+    texts, pictures = (options.source, options.target), (folder, options.format)
+    paths = draw_alignments(models, *texts, options.sentences, *pictures, options.device)
     click.echo(f"{counted(len(paths), 'picture')} in {options.output}", err=True)

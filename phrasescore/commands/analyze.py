@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal
 
@@ -75,32 +74,26 @@ def top(options: TopOptions) -> None:
     group of long sources. TABLE is plain, .gz, or - for standard input, and must be sorted as Moses
     sorts it (LC_ALL=C). It is read once, in constant memory.
     """
-    from phrasescore.analysis.top import (
-        TopSettings,
-        draw_sources,
-        find_preferences,
-        json_values,
-        markdown,
-    )
+    from phrasescore.analysis import top as lists
     from phrasescore.model.folder import load_model
     from phrasescore.model.kinds import must_write_targets
     from phrasescore.runs.final_names import write_atomically
 
     options.use_threads()
-    settings = options.settings(TopSettings)
+    settings = options.settings(lists.TopSettings)
     loaded = load_model(options.model)
     must_write_targets(loaded.model.settings, options.model)
     table, factor = options.table, loaded.model.settings.factor
-    sources, among = draw_sources(table, factor, settings)
-    preferences = find_preferences(loaded, sources, settings, options.device)
-    write_atomically(options.output, markdown(preferences))
+    sources, among = lists.draw_sources(table, factor, settings)
+    preferences = lists.find_preferences(loaded, sources, settings, options.device)
+    write_atomically(options.output, lists.markdown(preferences))
     for group, total in among.items():
         click.echo(f"{group}: drawn from {counted(total, 'source')}", err=True)
     used = {**dataclasses.asdict(settings), "model": loaded.digest}
     options.show(
         {
             "drawn_from": among,
-            "sources": json_values(preferences),
+            "sources": lists.json_values(preferences),
             "provenance": provenance(inputs=[table], settings=used),
         }
     )
@@ -129,9 +122,7 @@ class ScatterOptions(Computing, Result):
 
 
 @command(
-    "scatter",
-    ScatterOptions,
-    short_help="Plot ln p of phrase pairs by a table and by a model.",
+    "scatter", ScatterOptions, short_help="Plot ln p of phrase pairs by a table and by a model."
 )
 def scatter(options: ScatterOptions) -> None:
     """Draw a scatter plot of phrase pairs: ln p by TABLE and ln p by a model.
@@ -148,16 +139,9 @@ def scatter(options: ScatterOptions) -> None:
 
     Needs optional packages: pip install 'phrasescore[report]'
     """
-    from phrasescore.analysis.scatter import (
-        described,
-        draw_pairs,
-        draw_scatter,
-        scatter_record,
-        score_drawn,
-        write_pairs,
-    )
+    from phrasescore.analysis import scatter as plot
     from phrasescore.pictures.figure_files import check_drawing
-    from phrasescore.runs.results import RESULT
+    from phrasescore.runs.results import RESULT, has_record
     from phrasescore.scoring.block_scoring import ComputeSettings, load_models
 
     check_drawing()
@@ -166,39 +150,31 @@ def scatter(options: ScatterOptions) -> None:
         folder / name for name in ("pairs.tsv.gz", f"scatter.{options.format}", RESULT)
     )
     add_outputs("--output", (pairs, picture, result))
-    _refuse_other_files(folder, (result, pairs, picture))
+    for path in (result, pairs, picture):
+        if os.path.lexists(path) and not has_record(folder, plot.ScatterRecord):
+            raise SettingsError(
+                "the command would replace this file, which it did not write",
+                path=path,
+                remedy="name another folder",
+            )
     options.use_threads()
     (model,), _ = load_models([options.model], ComputeSettings(options.device, "fp32"))
     column = options.column or (3 if model.loaded.direction == "source-target" else 1)
-    drawn = draw_pairs(options.table, options.pairs, options.seed)
-    ln_p = score_drawn(drawn, column, model)
+    drawn = plot.draw_pairs(options.table, options.pairs, options.seed)
+    ln_p = plot.score_drawn(drawn, column, model)
     used = {
         "column": column,
         "model": model.loaded.digest,
         "pairs": options.pairs,
         "seed": options.seed,
     }
-    record = scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
+    record = plot.scatter_record(drawn, ln_p, provenance(inputs=[options.table], settings=used))
     folder.mkdir(parents=True, exist_ok=True)
     record.write(result)  # first, because it tells whose files the others are
-    write_pairs(pairs, drawn, ln_p)
-    draw_scatter(picture, drawn, ln_p, column, model.loaded.predicted)
-    click.echo(described(record), err=True)
+    plot.write_pairs(pairs, drawn, ln_p)
+    plot.draw_scatter(picture, drawn, ln_p, column, model.loaded.predicted)
+    click.echo(plot.described(record), err=True)
     options.show(record.to_json())
-
-
-def _refuse_other_files(folder: Path, paths: Iterable[Path]) -> None:
-    """Raise an error if files that this command did not write would be replaced."""
-    from phrasescore.analysis.scatter import ScatterRecord
-    from phrasescore.runs.results import has_record
-
-    for path in paths:
-        if os.path.lexists(path) and not has_record(folder, ScatterRecord):
-            raise SettingsError(
-                "the command would replace this file, which it did not write",
-                path=path,
-                remedy="name another folder",
-            )
 
 
 class Words(Options):
@@ -218,12 +194,7 @@ class MapOptions(Words, Computing):
     one_of = ("table", "words")
     table: str | None = argument(INPUT, "[PHRASE-TABLE]", required=False)
     model: str = MODEL
-    output: str = option(
-        OUTPUT,
-        "The page to write.",
-        "-o",
-        required=True,
-    )
+    output: str = option(OUTPUT, "The page to write.", "-o", required=True)
     phrases: int = option(
         BoundedInt(10, 1_000_000),
         "Number of phrases to draw at random; with --words, number of the most frequent words.",
@@ -248,12 +219,7 @@ def map_command(options: MapOptions) -> None:
 
     Needs optional packages: pip install 'phrasescore[report]'
     """
-    from phrasescore.analysis.maps import (
-        check_map_libraries,
-        lay_out,
-        shown,
-        write_map_page,
-    )
+    from phrasescore.analysis.maps import check_map_libraries, lay_out, shown, write_map_page
     from phrasescore.runs.processes import usable_cores
 
     check_map_libraries()
@@ -298,9 +264,7 @@ class VectorsOptions(Words, Computing):
 
 
 @command(
-    "vectors",
-    VectorsOptions,
-    short_help="Write summaries of phrases, or word vectors, for numpy.",
+    "vectors", VectorsOptions, short_help="Write summaries of phrases, or word vectors, for numpy."
 )
 def vectors(options: VectorsOptions) -> None:
     """Write the vectors of phrases to a file that numpy opens without pickle.

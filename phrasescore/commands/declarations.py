@@ -21,7 +21,8 @@ from phrasescore.errors import SettingsError
 
 _Given = TypeVar("_Given", bound="Options")
 _Settings = TypeVar("_Settings")
-_Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+# names of fields
+_Names: TypeAlias = tuple[str, ...]
 # a declared field, whose annotation is the type of its value once the command line is parsed
 Field: TypeAlias = Any
 
@@ -31,25 +32,25 @@ class _Declared:
     """A declared parameter; the name of the field is the name of the parameter.
 
     Args:
-        add: ``click.option`` or ``click.argument``.
+        kind: ``click.Option`` or ``click.Argument``.
         flags: The spellings; ``--name`` is added unless one of them begins with two dashes.
         attributes: Further arguments of click.
         needs: Names of fields; if there are any, at least one must be given with the parameter.
         excludes: Names of fields that must not be given with the parameter.
     """
 
-    add: Callable[..., _Decorator]
+    kind: type[click.Option] | type[click.Argument]
     flags: tuple[str, ...]
     attributes: Mapping[str, Any]
-    needs: tuple[str, ...] = ()
-    excludes: tuple[str, ...] = ()
+    needs: _Names = ()
+    excludes: _Names = ()
 
-    def named(self, name: str) -> _Decorator:
-        """Return click's decorator that adds the parameter."""
-        flags = list(self.flags)
-        if self.add is click.option and not any(flag.startswith("--") for flag in flags):
+    def named(self, name: str) -> click.Parameter:
+        """Return click's parameter."""
+        flags = [name, *self.flags]
+        if self.kind is click.Option and not any(flag.startswith("--") for flag in flags):
             flags.append(f"--{name.replace('_', '-')}")
-        return self.add(name, *flags, **self.attributes)
+        return self.kind(flags, **self.attributes)
 
 
 class Options:
@@ -59,7 +60,7 @@ class Options:
         one_of: Names of fields; if there are any, exactly one must be given.
     """
 
-    one_of: ClassVar[tuple[str, ...]] = ()
+    one_of: ClassVar[_Names] = ()
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
@@ -142,8 +143,8 @@ def option(
     *flags: str,
     many: bool = False,
     default: Any = None,
-    needs: tuple[str, ...] = (),
-    excludes: tuple[str, ...] = (),
+    needs: _Names = (),
+    excludes: _Names = (),
     **attributes: Any,
 ) -> Field:
     """Declare an option with a value, named ``--field-name`` unless ``flags`` has another name.
@@ -169,15 +170,11 @@ def option(
     standard = {"type": kind, "help": text, "multiple": many, "metavar": metavar}
     if default is not None:
         standard |= {"default": default, "show_default": default != "-"}
-    return _Declared(click.option, flags, standard | attributes, needs, excludes)
+    return _Declared(click.Option, flags, standard | attributes, needs, excludes)
 
 
 def flag(
-    text: str,
-    *flags: str,
-    needs: tuple[str, ...] = (),
-    excludes: tuple[str, ...] = (),
-    **attributes: Any,
+    text: str, *flags: str, needs: _Names = (), excludes: _Names = (), **attributes: Any
 ) -> Field:
     """Declare an option without a value, or a pair ``--yes/--no`` of such options; see ``option``.
 
@@ -186,12 +183,12 @@ def flag(
     if any("/" in each for each in flags):
         attributes = {"default": None, "show_default": "default" in attributes} | attributes
     settings = {"is_flag": True, "help": text} | attributes
-    return _Declared(click.option, flags, settings, needs, excludes)
+    return _Declared(click.Option, flags, settings, needs, excludes)
 
 
 def argument(kind: Any, metavar: str | None = None, **attributes: Any) -> Field:
     """Declare an argument; without ``metavar`` the help shows its name in capitals."""
-    return _Declared(click.argument, (), {"type": kind, "metavar": metavar} | attributes)
+    return _Declared(click.Argument, (), {"type": kind, "metavar": metavar} | attributes)
 
 
 def command(
@@ -202,20 +199,16 @@ def command(
     Args:
         name: The name that users type.
         kind: The class of its options.
-        settings: See ``click.command``.
+        settings: See ``click.Command``.
     """
 
     def make(function: Callable[[_Given], None]) -> click.Command:
         def run(**values: Any) -> None:
             function(kind(**values))
 
-        wanted: Callable[..., Any] = run
-        for each, declared in reversed(kind.declared().items()):
-            wanted = declared.named(each)(wanted)
-        chosen = {"cls": DeclaredCommand, "help": inspect.getdoc(function)} | settings
-        decorator: _Decorator = click.command(name, **chosen)
-        made = decorator(wanted)
-        assert isinstance(made, DeclaredCommand)
+        chosen = {"help": inspect.getdoc(function), "callback": run} | settings
+        params = [declared.named(each) for each, declared in kind.declared().items()]
+        made = DeclaredCommand(name, params=params, **chosen)
         made.options_class = kind
         return made
 

@@ -133,11 +133,13 @@ def generate(options: GenerateOptions) -> None:
             tables = TableWriter(loaded, generator, scorer, options.extend)
             report, reordered = generate_table(path, options.output, tables, asked, reordering)
         else:
-            from phrasescore.generation.phrase_output import PhraseWriter, generate_for_phrases
+            from phrasescore.generation.phrase_output import generate_for_phrases
 
             asked["form"] = "phrases"
-            phrases = PhraseWriter(loaded, generator, drawn=options.samples is not None)
-            report = generate_for_phrases(path, options.output, phrases, asked)
+            drawn = options.samples is not None
+            report = generate_for_phrases(
+                path, options.output, loaded, generator, asked, drawn=drawn
+            )
     result = report.to_json()
     click.echo(str(report.counts), err=True)
     if reordered is not None:

@@ -84,10 +84,8 @@ class PathName(click.Path):
     ) -> None:
         is_folder = use in (Use.READ_FOLDER, Use.WRITE_FOLDER)
         super().__init__(file_okay=not is_folder)
-        self._use = use
+        self._use, self._kind, self._may_replace = use, kind, may_replace
         self.metavar = "FOLDER" if is_folder else "FILE"
-        self._kind = kind
-        self._may_replace = may_replace
 
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
@@ -99,14 +97,14 @@ class PathName(click.Path):
             SettingsError: An output cannot be written, or would replace another file of the call.
         """
         text = os.fspath(value) if isinstance(value, os.PathLike) else str(value)
+        label = label_of(param)
         if text.startswith("--"):  # a file of this name can be written ./--name
-            label = label_of(param)
             raise SettingsError(f"a file is missing for {label}, which is followed by {text}")
         if ctx is not None and PLANNED in ctx.meta:
             ctx.meta[PLANNED].append((text, self._use))
         elif ctx is not None and not ctx.resilient_parsing:
-            _refuse_impossible(text, label_of(param), self._use)
-            named = _Named(text, self._use, label_of(param), self._may_replace)
+            _refuse_impossible(text, label, self._use)
+            named = _Named(text, self._use, label, self._may_replace)
             _add(named, ctx)
             if self._use.writes:
                 _refuse_unwritable(named)
@@ -123,20 +121,11 @@ def takes_standard_output(ctx: click.Context, param: click.Parameter, value: boo
     """Reserve standard output for a flag that prints there; this is the callback of the flag.
 
     Raises:
-        SettingsError: Another output is already written to standard output.
-    """
-    if value and not ctx.resilient_parsing:
-        reserve_standard_output(label_of(param), ctx)
-    return value
-
-
-def reserve_standard_output(label: str, context: click.Context) -> None:
-    """Compare standard output with the paths of the call, as if an option named it.
-
-    Raises:
         SettingsError: Standard output is also an input, or another output is written to it.
     """
-    _add(_Named(STANDARD_STREAM, Use.WRITE, label), context)
+    if value and not ctx.resilient_parsing:
+        _add(_Named(STANDARD_STREAM, Use.WRITE, label_of(param)), ctx)
+    return value
 
 
 def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
@@ -152,9 +141,8 @@ def refuse_replaced_inputs(inputs: Iterable[tuple[str, str | Path]]) -> None:
     context = click.get_current_context()
     for label, path in inputs:
         use = Use.READ_FOLDER if Path(path).is_dir() else Use.READ
-        named = _Named(str(path), use, label)
         for other in context.meta.get(__name__, ()):
-            _refuse_clash(named, other)
+            _refuse_clash(_Named(str(path), use, label), other)
 
 
 def add_outputs(label: str, paths: Iterable[Path]) -> None:
@@ -189,9 +177,8 @@ def _refuse_impossible(text: str, label: str, use: Use) -> None:
         raise SettingsError(f"{label} has an empty name", remedy="name a file or folder")
     # a control character would break a moses.ini, a list or a message
     if use.writes and any(ord(letter) < 32 for letter in text):
-        raise SettingsError(
-            "the name has a control character", path=text, remedy="choose another name"
-        )
+        problem = "the name has a control character"
+        raise SettingsError(problem, path=text, remedy="choose another name")
     if text != STANDARD_STREAM and not Path(text).is_absolute():
         try:
             Path.cwd()
@@ -206,9 +193,8 @@ def _refuse_clash(one: _Named, other: _Named) -> None:
         return
     if one.path == other.path == STANDARD_STREAM and one.use is other.use:
         verb = "go to standard output" if one.use.writes else "read standard input"
-        labels = f"{other.label} and {one.label}"
-        if one.label == other.label:
-            labels = f"two values of {one.label}"
+        is_repeated = one.label == other.label
+        labels = f"two values of {one.label}" if is_repeated else f"{other.label} and {one.label}"
         raise SettingsError(f"{labels} would both {verb}", remedy="name a file for one of them")
     if one.use.writes and other.use.writes and _is_same(one, other):
         raise SettingsError(
@@ -282,20 +268,16 @@ def refuse_unwritable_folder(path: Path) -> None:
     Raises:
         SettingsError: The folder cannot be created or written; the error states the reason.
     """
-    if path.exists() and not path.is_dir():
-        raise SettingsError(
-            "a file, where a folder was expected", path=path, remedy="name a folder"
-        )
-    if os.path.realpath(path) == "/":
-        raise SettingsError(
-            "the root folder cannot be the output folder", path=path, remedy="name a folder in it"
-        )
-    there = path.absolute()
-    while not there.exists():
-        if there.is_symlink():
-            raise SettingsError(
-                "this is a broken symbolic link", path=path, remedy="name another folder"
-            )
+    there, problem, remedy = path.absolute(), "", "name another folder"
+    while not (there.exists() or there.is_symlink()):
         there = there.parent
-    if not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
-        raise SettingsError("cannot write there", path=path, remedy="name another folder")
+    if path.exists() and not path.is_dir():
+        problem, remedy = "a file, where a folder was expected", "name a folder"
+    elif os.path.realpath(path) == "/":
+        problem, remedy = "the root folder cannot be the output folder", "name a folder in it"
+    elif not there.exists():
+        problem = "this is a broken symbolic link"
+    elif not there.is_dir() or not os.access(there, os.W_OK | os.X_OK):
+        problem = "cannot write there"
+    if problem:
+        raise SettingsError(problem, path=path, remedy=remedy)

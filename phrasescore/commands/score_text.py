@@ -98,9 +98,7 @@ def score_text(options: ScoreTextOptions) -> None:
     options.use_threads()
     loaded = [load_model(folder) for folder in options.models]
     threshold, share = options.keep or (None, None)
-    settings = TextSettings(
-        options.words, options.length_normalisation, options.dual, threshold, share
-    )
+    settings = options.settings(TextSettings, threshold=threshold, share=share)
     settings.check(loaded)
     texts = _texts(options, loaded)
     size = options.batch_size

@@ -212,10 +212,9 @@ class TrainOptions(Device):
     held_out_pairs: int | None = option(
         _ITEMS_OR_NONE,
         "The number of pairs (for a language model, sentences) to hold out at random, besides "
-        "--held-out-sources.  "
-        f"[default: {_PHRASES.held_out_pairs}; search, encdec: 0; with --recipe paper: "
-        f"{_PAPER.held_out_pairs}; language models: one sentence in 1,000, at least "
-        f"{_TEXT.held_out_sources}]",
+        f"--held-out-sources.  [default: {_PHRASES.held_out_pairs}; search, encdec: 0; with "
+        f"--recipe paper: {_PAPER.held_out_pairs}; language models: one sentence in 1,000, at "
+        f"least {_TEXT.held_out_sources}]",
     )
     held_out_text: tuple[Path, ...] = option(
         PathName(Use.READ, Path),

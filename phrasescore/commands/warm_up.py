@@ -8,6 +8,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -96,13 +97,9 @@ def _kept_functions() -> int:
 
 def _run(folder: Path, command: str) -> None:
     """Run one command."""
-    done = run(
-        phrasescore_command(command.split()),
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-    )
+    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    command_line = phrasescore_command(command.split())
+    done = run(command_line, cwd=folder, stdin=subprocess.DEVNULL, **pipes)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
         raise PhrasescoreError(

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from phrasescore.generation.targets import TargetGenerator
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.known_words import unknown_warning
@@ -23,7 +23,7 @@ PHRASES_PER_BLOCK = 2048
 
 
 @dataclass(frozen=True)
-class PhraseCounts:
+class PhraseCounts(LineCounts):
     """Counts over the phrases so far.
 
     Args:
@@ -34,7 +34,6 @@ class PhraseCounts:
         ln_p: The sum of ln p of the first target of each phrase.
     """
 
-    lines: int = 0
     words: int = 0
     unknown: int = 0
     targets: int = 0
@@ -50,33 +49,42 @@ class PhraseCounts:
         return "\n".join(filter(None, [said, unknown_warning(share)]))
 
 
-@dataclass(frozen=True)
-class PhraseWriter:
-    """Writes a model's targets for blocks of phrases.
+def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
+    """Return the text of each phrase of ids: its words, separated by spaces."""
+    return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
+
+
+def generate_for_phrases(
+    path: str | Path,
+    output: str | Path,
+    loaded: LoadedModel,
+    generator: TargetGenerator,
+    asked: dict[str, object],
+    *,
+    drawn: bool,
+) -> StreamReport[PhraseCounts]:
+    """Write a model's targets for the phrases in the first column of a file.
 
     Args:
+        path: The file: plain, gzip, or ``-`` for standard input.
+        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
         loaded: The model.
         generator: Searches or samples with the model.
+        asked: Everything else that determines the output's bytes, as JSON values.
         drawn: Whether targets are samples; if so, the count of each target is written, too.
+
+    Raises:
+        InputError: The file cannot be read, or a phrase is empty or too long for a model to read.
+        SettingsError: The output cannot be written.
+        ModelError: A result of the model is not a number.
     """
+    factor = loaded.model.settings.factor
+    texts = Texts((path,), columns=1, factor=factor, lines_per_block=PHRASES_PER_BLOCK)
 
-    loaded: LoadedModel
-    generator: TargetGenerator
-    drawn: bool
-
-    def write(self, block: TextBlock, before: PhraseCounts) -> tuple[bytes, PhraseCounts]:
-        """Return the lines for one block, and the counts up to its end.
-
-        Args:
-            block: Lines with a phrase in the first column.
-            before: The counts of all blocks before this one.
-
-        Raises:
-            CorpusError: A line is empty or too long for a model to read.
-        """
+    def work(block: TextBlock, before: PhraseCounts) -> tuple[bytes, PhraseCounts]:
         spans = block.phrases()
-        sources = self.loaded.source_vocabulary.encode_spans(spans)
-        targets = self.generator.targets(sources, block.first_line - 1)
+        sources = loaded.source_vocabulary.encode_spans(spans)
+        targets = generator.targets(sources, block.first_line - 1)
         counts = PhraseCounts(
             lines=before.lines + len(block),
             words=before.words + len(sources.tokens),
@@ -85,43 +93,19 @@ class PhraseWriter:
             ln_p=before.ln_p + float(targets.ln_p[targets.offsets[:-1]].sum()),
         )
         phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
-        texts = phrase_texts(targets.words, self.loaded.target_vocabulary)
+        written = phrase_texts(targets.words, loaded.target_vocabulary)
         numbers = zip(ln_p_texts(targets.ln_p), targets.counts.tolist(), strict=True)
         lines = []
-        for source, text, (ln_p, count) in zip(targets.owners, texts, numbers, strict=True):
-            drawn = b"\t%d" % count if self.drawn else b""
-            lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, drawn))
+        for source, text, (ln_p, count) in zip(targets.owners, written, numbers, strict=True):
+            times = b"\t%d" % count if drawn else b""
+            lines.append(b"%s\t%s\t%s%s\n" % (phrases[source], text, ln_p, times))
         return b"".join(lines), counts
 
-
-def phrase_texts(phrases: TokenSequences, vocabulary: Vocabulary) -> list[bytes]:
-    """Return the text of each phrase of ids: its words, separated by spaces."""
-    return [b" ".join(vocabulary.decode(phrases[at])) for at in range(len(phrases))]
-
-
-def generate_for_phrases(
-    path: str | Path, output: str | Path, writer: PhraseWriter, asked: dict[str, object]
-) -> StreamReport[PhraseCounts]:
-    """Write a model's targets for the phrases in the first column of a file.
-
-    Args:
-        path: The file: plain, gzip, or ``-`` for standard input.
-        output: The output; gzip if the name ends in ``.gz``; ``-`` is standard output.
-        writer: Writes the targets of a block.
-        asked: Everything else that determines the output's bytes, as JSON values.
-
-    Raises:
-        InputError: The file cannot be read, or a line has no phrase.
-        SettingsError: The output cannot be written.
-        ModelError: A result of the model is not a number.
-    """
-    factor = writer.loaded.model.settings.factor
-    texts = Texts((path,), columns=1, factor=factor, lines_per_block=PHRASES_PER_BLOCK)
     stream = BlockStream(
         [path],
         asked,
         lambda _, done: texts.blocks(skip=done),
-        writer.write,
+        work,
         PhraseCounts(),
         check=texts.blocks,
         what="generating",

@@ -65,11 +65,9 @@ class Sampling(Prefixes):
     def extend(self) -> NDArray[np.int64]:
         """Append each sample's word; return the parent row of each distinct unfinished prefix."""
         words = int(self._drawn.max()) + 1
+        all_keys = self._rows * words + self._drawn
         keys, first, members, counts = np.unique(
-            self._rows * words + self._drawn,
-            return_index=True,
-            return_inverse=True,
-            return_counts=True,
+            all_keys, return_index=True, return_inverse=True, return_counts=True
         )
         parents, last = keys // words, keys % words
         totals = self._totals[parents] + self._gains[first]
@@ -93,13 +91,9 @@ def _uniform(numbers: NDArray[np.int64], count: int, seed: int, step: int) -> ND
     Philox is a counter-based generator. Step and source are part of the counter, so any random
     number can be computed without the numbers before it.
     """
-    drawn = [
-        np.random.Generator(np.random.Philox(key=seed, counter=[0, step, int(number), 0])).random(
-            count
-        )
-        for number in numbers
-    ]
-    return np.concatenate(drawn)
+    counters = ([0, step, int(number), 0] for number in numbers)
+    sources = (np.random.Philox(key=seed, counter=counter) for counter in counters)
+    return np.concatenate([np.random.Generator(source).random(count) for source in sources])
 
 
 @compiled

@@ -149,14 +149,13 @@ def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
 
 
 def _must_fit(loaded: LoadedModel, first: LoadedModel) -> None:
-    ours, theirs = loaded.settings, first.settings
-    for what, fits in (
-        ("direction", ours.direction == theirs.direction),
-        ("factor", ours.factor == theirs.factor),
-        ("source vocabulary", loaded.source_vocabulary == first.source_vocabulary),
-        ("target vocabulary", loaded.target_vocabulary == first.target_vocabulary),
+    for what, ours, theirs in (
+        ("direction", loaded.settings.direction, first.settings.direction),
+        ("factor", loaded.settings.factor, first.settings.factor),
+        ("source vocabulary", loaded.source_vocabulary, first.source_vocabulary),
+        ("target vocabulary", loaded.target_vocabulary, first.target_vocabulary),
     ):
-        if not fits:
+        if ours != theirs:
             raise ModelError(
                 f"the {what} is not that of {first.path}, so the two cannot translate together",
                 path=loaded.path,

@@ -248,8 +248,7 @@ def _read(
                 )
             found[number] = texts[sides]
         lines += len(block)
-    missing = sorted(wanted - found.keys())
-    if missing:
+    if missing := sorted(wanted - found.keys()):
         raise CorpusError(
             f"there is no sentence {missing[0]:,}: the text has {counted(lines, 'line')}",
             path=source,

@@ -25,7 +25,7 @@ from phrasescore.errors import CorpusError, PhraseTableError, visible
 from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import TargetGenerator, Targets
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport
 from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import (
@@ -47,7 +47,7 @@ TABLE_LINES_PER_BLOCK = 4096
 
 
 @dataclass(frozen=True)
-class TableCounts:
+class TableCounts(LineCounts):
     """Counts over the lines of a table so far.
 
     Args:
@@ -61,7 +61,6 @@ class TableCounts:
         new: Written pairs that are not in the table.
     """
 
-    lines: int = 0
     sources: int = 0
     without_targets: int = 0
     generated: int = 0
@@ -128,18 +127,16 @@ class TableWriter:
         written: list[bytes] = []
         known = new = 0
         runs = itertools.pairwise(block.run_offsets.tolist())
-        for number, (begin, end) in enumerate(runs):
+        for (begin, end), wanted, estimate in zip(runs, generated, estimates, strict=True):
             targets = [b" ".join(target_spans.tokens(line)) for line in range(begin, end)]
-            wanted = generated[number]
-            keeps_all = self.extend or not wanted
             pairs = [
                 (target, line)
                 for target, line in zip(targets, lines[begin:end], strict=True)
-                if keeps_all or target in wanted
+                if self.extend or not wanted or target in wanted
             ]
             known += len(wanted.keys() & targets)
             for target in wanted.keys() - targets:
-                scores = b" ".join((estimates[number], wanted[target], _NEW))
+                scores = b" ".join((estimate, wanted[target], _NEW))
                 line = SEPARATOR.join((block.source(begin), target, scores)) + b"\n"
                 pairs.append((target, line))
                 new += 1
@@ -182,11 +179,13 @@ def _estimates(block: TableBlock) -> list[bytes]:
     """Return a new pair's old scores for each source: geometric means over the source's pairs."""
     with np.errstate(divide="ignore"):
         ln = np.maximum(np.log(block.score_values), FLOOR_LN)
-    means = _means(block, ln)
     # the means may exceed 1, because some tables contain counts as e^n
-    texts = [b"%.6g" % value for value in np.exp(means).ravel().tolist()]
-    width = block.format.scores
-    return [b" ".join(texts[row : row + width]) for row in range(0, len(texts), width)]
+    return _score_texts(np.exp(_means(block, ln)))
+
+
+def _score_texts(scores: NDArray[np.float64]) -> list[bytes]:
+    """Return the text of the scores in each row."""
+    return [b" ".join(b"%.6g" % score for score in row) for row in scores.tolist()]
 
 
 def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
@@ -212,7 +211,7 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
 
 
 @dataclass(frozen=True)
-class ReorderingCounts:
+class ReorderingCounts(LineCounts):
     """Counts over a written reordering table.
 
     Args:
@@ -222,7 +221,6 @@ class ReorderingCounts:
         without: Pairs without a line, because the old table lacks their source.
     """
 
-    lines: int = 0
     kept: int = 0
     estimated: int = 0
     without: int = 0
@@ -302,20 +300,18 @@ class _Sources:
 
 def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
     """Yield each source of a block with its targets, in the order of the table."""
-    spans = block.spans[:, :4].tolist()
-    offsets = block.run_offsets.tolist()
-    for begin, end in itertools.pairwise(offsets):
-        source = block.text[spans[begin][0] : spans[begin][1]]
-        yield source, [block.text[row[2] : row[3]] for row in spans[begin:end]]
+    spans = block.spans[:, 2:4].tolist()
+    for begin, end in itertools.pairwise(block.run_offsets.tolist()):
+        yield block.source(begin), [block.text[a:b] for a, b in spans[begin:end]]
 
 
 def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
     """Yield each source of a reordering table with its lines and the means of their scores."""
-    lines, means = _lines(block.text), _means(block, block.score_values)
-    for number, (source, targets) in enumerate(_runs(block)):
-        begin = int(block.run_offsets[number])
-        own = dict(zip(targets, lines[begin : begin + len(targets)], strict=True))
-        yield source, own, b" ".join(b"%.6g" % value for value in means[number].tolist())
+    lines = iter(_lines(block.text))
+    means = _score_texts(_means(block, block.score_values))
+    for (source, targets), mean in zip(_runs(block), means, strict=True):
+        own = itertools.islice(lines, len(targets))
+        yield source, dict(zip(targets, own, strict=True)), mean
 
 
 def _means(block: TableBlock, values: NDArray[np.float64]) -> NDArray[np.float64]:

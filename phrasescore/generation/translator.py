@@ -28,7 +28,7 @@ from phrasescore.generation.targets import (
     ranking_scores,
 )
 from phrasescore.model.device import choose_device
-from phrasescore.runs.stream import BlockStream, StreamReport
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport, Written
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import TextBlock, Texts
 from phrasescore.words.token_sequences import TokenSequences
@@ -132,9 +132,8 @@ class Translator:
         sizes = batch_size or _GROUP[kind], _CHUNK[kind]
         method = partial(BeamSearch, beam, allowed)
         self._generator = TargetGenerator(models.asked, method, device, *sizes)
-        self._alignments: SoftAlignments | None = None
-        if aligns or copies:
-            self._alignments = SoftAlignments(models.aligning, device)
+        needed = aligns or copies
+        self._alignments = SoftAlignments(models.aligning, device) if needed else None
 
     def translate(self, lines: TokenSpans, first: int) -> list[Translated]:
         """Translate some lines.
@@ -171,11 +170,9 @@ class Translator:
         """Return the alignments that are needed, by the index of the target."""
         if self._alignments is None:
             return {}
-        ids, wanted = targets.words, np.zeros(len(targets), np.bool_)
-        if self._copies:
-            wanted = unknown_counts(ids) > 0
-        if self._aligns:
-            wanted[targets.offsets[:-1]] = True
+        ids = targets.words
+        wanted = self._copies & (unknown_counts(ids) > 0)
+        wanted[targets.offsets[:-1]] |= self._aligns
         rows = np.flatnonzero(wanted)
         sources = np.searchsorted(targets.offsets, rows, side="right") - 1
         sides = read.select(sources), ids.select(rows)
@@ -205,7 +202,7 @@ class Translator:
 
 
 @dataclass(frozen=True)
-class TranslationCounts:
+class TranslationCounts(LineCounts):
     """Counts over the sentences so far.
 
     Args:
@@ -219,7 +216,6 @@ class TranslationCounts:
         ln_p: The sum of ln p of the first translations.
     """
 
-    lines: int = 0
     empty: int = 0
     words: int = 0
     unknown: int = 0
@@ -265,12 +261,11 @@ def alignment_line(line: Translated) -> bytes:
     """Format the first translation and its alignment as JSON; empty for an empty sentence."""
     if line.alignment is None:
         return b""
-    rows = np.round(line.alignment.astype(np.float64), _DECIMALS).tolist()
     made = {
         "sentence": line.number,
         "source": shown(line.source),
         "target": shown(line.translations[0].words),
-        "alignment": rows,
+        "alignment": np.round(line.alignment.astype(np.float64), _DECIMALS).tolist(),
     }
     return json.dumps(made, ensure_ascii=False).encode() + b"\n"
 
@@ -298,20 +293,13 @@ def translate_text(
         ModelError: A result of a model is not a number.
     """
     vocabulary = translator.models.first.source_vocabulary
-    texts = Texts(
-        (path,),
-        columns=1,
-        factor=translator.models.first.settings.factor,
-        whole_lines=True,
-        lines_per_block=SENTENCES_PER_BLOCK,
-    )
+    factor = translator.models.first.settings.factor
+    texts = Texts((path,), 1, factor, whole_lines=True, lines_per_block=SENTENCES_PER_BLOCK)
 
     def blocks(skip: int = 0) -> Iterator[TextBlock]:
         return _short_enough(texts.blocks(skip=skip), longest, vocabulary)
 
-    def work(
-        block: TextBlock, before: TranslationCounts
-    ) -> tuple[tuple[bytes, ...], TranslationCounts]:
+    def work(block: TextBlock, before: TranslationCounts) -> tuple[Written, TranslationCounts]:
         lines = translator.translate(block.tokens[0], block.first_line)
         made = tuple(b"".join(map(form, lines)) for _, form in outputs)
         return made, before.with_lines(lines)

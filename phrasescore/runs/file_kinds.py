@@ -102,13 +102,11 @@ def is_stream(path: str | Path) -> bool:
 
     The result is false for any path in a work folder, where writing replaces a pipe by a file.
     """
-    if is_work_file(path):
-        return False
-    try:
-        mode = Path(path).stat().st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    if not is_work_file(path):
+        with contextlib.suppress(OSError):
+            mode = Path(path).stat().st_mode
+            return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
 
 
 @contextlib.contextmanager

@@ -24,14 +24,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import IO, Any, BinaryIO, cast
 
-from phrasescore.errors import (
-    STANDARD_OUTPUT,
-    InputError,
-    SettingsError,
-    is_full,
-    unwritable,
-    visible,
-)
+from phrasescore import errors
+from phrasescore.errors import InputError, SettingsError, visible, writing
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream, try_lock
 
 _BLOCK = 1 << 20
@@ -62,16 +56,16 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
             yield sys.stdout.buffer
             sys.stdout.buffer.flush()
         except OSError as error:
-            raise unwritable(error, STANDARD_OUTPUT) if is_full(error) else error from None
+            if errors.is_full(error):
+                raise errors.unwritable(error, errors.STANDARD_OUTPUT) from None
+            raise
         return
     path = Path(path)
-    try:
+    with writing(path):
         if path.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         # a pipe or a device such as /dev/null is written directly
         part, raw = (None, path.open("wb")) if is_stream(path) else _new_part(path)
-    except OSError as error:
-        raise unwritable(error, path) from None
     try:
         with raw:
             if part is not None and is_gzip_name(path):
@@ -86,8 +80,8 @@ def open_output(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException as error:
         if part is not None:
             part.unlink(missing_ok=True)
-        if isinstance(error, OSError) and is_full(error):
-            raise unwritable(error, path) from None
+        if isinstance(error, OSError) and errors.is_full(error):
+            raise errors.unwritable(error, path) from None
         raise
 
 
@@ -105,12 +99,11 @@ def own_file(path: Path, flags: int = os.O_EXCL, buffering: int = _BLOCK) -> Bin
         SettingsError: A link, a pipe or a device has this name, or the file has a second hard link.
         OSError: The file cannot be created.
     """
-    # truncate the file only after the checks below; O_NONBLOCK: do not wait for a pipe's reader
-    how = (
-        flags & ~os.O_TRUNC | os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
-    )
+    # O_NONBLOCK: do not wait for a pipe's reader
+    how = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
     try:
-        opened = os.open(path, how, 0o666)
+        # truncate the file only after the checks below
+        opened = os.open(path, how | flags & ~os.O_TRUNC, 0o666)
     except OSError as error:
         if error.errno == errno.ELOOP:
             refuse_link(path)
@@ -265,10 +258,8 @@ def scratch_folder(path: str | Path, mode: int = 0o700) -> Iterator[Path]:
     Raises:
         SettingsError: The folder cannot be created; the error names the output.
     """
-    try:
+    with writing(path):
         folder, descriptor = _new_folder(Path(path), mode)
-    except OSError as error:
-        raise unwritable(error, path) from None
     try:
         yield folder
     finally:

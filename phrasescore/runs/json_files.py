@@ -35,13 +35,7 @@ def parse_json(text: bytes | str) -> Any:
             or an object with a name twice.
     """
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=_object,
-            parse_int=_number,
-            parse_float=_number,
-            parse_constant=_number,
-        )
+        value = json.loads(text, object_pairs_hook=_object, **_NUMBERS)
     except RecursionError:
         raise JsonError(_TOO_DEEP) from None
     except ValueError as error:
@@ -101,6 +95,9 @@ def _number(digits: str) -> float:
     if not math.isfinite(value):
         raise JsonError(f"it has {digits[:50]} where a finite number was expected")
     return int(digits) if digits.lstrip("-").isdigit() else value
+
+
+_NUMBERS: dict[str, Any] = dict.fromkeys(("parse_int", "parse_float", "parse_constant"), _number)
 
 
 def json_bytes(value: object, *, sort_keys: bool = False) -> bytes:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import itertools
 import json
 import os
 import time
@@ -26,14 +27,8 @@ from typing import Any, Generic, TypeVar
 from phrasescore import __version__
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError, refusal, visible
-from phrasescore.runs.final_names import (
-    own_folder,
-    refuse_link,
-    remove,
-    remove_parts,
-    scratch_folder,
-    whole_name,
-)
+from phrasescore.runs import final_names
+from phrasescore.runs.final_names import own_folder
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
@@ -201,13 +196,13 @@ def refuse_files(folder: Path, lacks: str) -> None:
     Raises:
         ResumeError: The folder has files, or is a file.
     """
-    problem = ""
     if os.path.lexists(folder) and not folder.is_dir():
         problem = "a file, where a folder was expected"
     elif others := _other_files(folder):
         problem = f"the folder is not empty ({others[0]}) and has no {lacks}"
-    if problem:
-        raise ResumeError(problem, path=folder, remedy="move it away, or name a new folder")
+    else:
+        return
+    raise ResumeError(problem, path=folder, remedy="move it away, or name a new folder")
 
 
 def _other_files(folder: Path) -> list[str]:
@@ -216,16 +211,12 @@ def _other_files(folder: Path) -> list[str]:
     return sorted(
         visible(os.fsencode(name), 80)
         for name in names
-        if not (name.startswith(LOCK) or whole_name(name) or name == RECORD)
+        if not (name.startswith(LOCK) or final_names.whole_name(name) or name == RECORD)
     )
 
 
 def begin(
-    folder: Path,
-    now: Entry,
-    inputs: Sequence[object],
-    remedy: str,
-    limits: Collection[str] = (),
+    folder: Path, now: Entry, inputs: Sequence[object], remedy: str, limits: Collection[str] = ()
 ) -> None:
     """Record a command's work in its folder, or find the record of the same work there.
 
@@ -260,7 +251,7 @@ def remove_work(folder: Path) -> None:
     check_owner(folder)
     if folder.exists():
         read_entry(folder / RECORD)  # raises an error if another program wrote it
-        with scratch_folder(folder) as scratch:
+        with final_names.scratch_folder(folder) as scratch:
             folder.rename(scratch / folder.name)
 
 
@@ -378,13 +369,13 @@ class Ledger:
             for folder in reversed(path.parents):
                 if self.folder.parent in folder.parents:
                     own_folder(folder)
-            refuse_link(path)
+            final_names.refuse_link(path)
 
     def _delete(self, step: Step[Any]) -> None:
         """Delete the outputs and the entry of a step whose inputs or settings have changed."""
-        for path in (*step.outputs, *((step.state,) if step.state else ())):
+        for path in filter(None, (*step.outputs, step.state)):
             if path.is_relative_to(self.folder.parent):
-                remove(path)
+                final_names.remove(path)
         self.path(step.name).unlink()
 
     def _is_whole(self, step: Step[Any], entry: Entry) -> bool:
@@ -448,8 +439,8 @@ def run_steps(
             changed since that run, or another process is using the folder.
     """
     with held(folder, inside=True):
-        for path in (path for step in steps for path in step.outputs):
-            remove_parts(path)  # left by a run that was killed
+        for path in itertools.chain.from_iterable(step.outputs for step in steps):
+            final_names.remove_parts(path)  # left by a run that was killed
         ledger = Ledger(folder)
         for step in () if update else steps:
             if (entry := read_entry(ledger.path(step.name))) is not None:

@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from phrasescore.errors import InputError, ResumeError, unwritable, visible
+from phrasescore.errors import InputError, ResumeError, visible, writing
 from phrasescore.runs.file_kinds import only_regular_files, open_regular, try_lock
 from phrasescore.runs.final_names import hidden, own_file
 
@@ -42,12 +42,10 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
     """
     owner = Path(owner)
     file = owner / LOCK if inside else hidden(owner, LOCK[1:])
-    try:
+    with writing(owner):
         if inside:
             owner.mkdir(parents=True, exist_ok=True)
         stream = _taken(file)
-    except OSError as error:
-        raise unwritable(error, owner) from None
     if stream is None:
         raise ResumeError(
             f"another process is at work here: {_holder(file)}",
@@ -72,9 +70,8 @@ def _taken(file: Path) -> BinaryIO | None:
         if try_lock(stream.fileno()) is not False and _is_named(stream, file):
             with contextlib.suppress(OSError):  # if the disk is full, the lock works without a text
                 stream.truncate(0)
-                since = time.strftime("%Y-%m-%d %H:%M:%S")
-                host = os.uname().nodename
-                stream.write(f"process {os.getpid()} on {host}, since {since}\n".encode())
+                where = f"process {os.getpid()} on {os.uname().nodename}"
+                stream.write(f"{where}, since {time.strftime('%Y-%m-%d %H:%M:%S')}\n".encode())
             return stream
         stream.close()
         time.sleep(_BETWEEN_ATTEMPTS)

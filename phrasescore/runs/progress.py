@@ -93,16 +93,8 @@ class Progress:
         if not sys.stderr.isatty():
             pause = _SECONDS_BETWEEN_LOG_LINES
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}
-        self._bar = tqdm(
-            total=total,
-            initial=done,
-            desc=_escaped(what),
-            unit=f" {unit}",
-            unit_scale=True,
-            leave=False,
-            miniters=0,
-            **shown,
-        )
+        shown |= {"unit_scale": True, "leave": False, "miniters": 0}
+        self._bar = tqdm(total=total, initial=done, desc=_escaped(what), unit=f" {unit}", **shown)
 
     def __enter__(self) -> Progress:
         return self

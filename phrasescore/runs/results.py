@@ -76,8 +76,7 @@ def parse_record(content: Mapping[str, object], *classes: type[Known]) -> Known 
             f"a result of version {str(content['version'])[:20]}, expected version {VERSION}",
             remedy="run the command again with this version of phrasescore",
         )
-    where = "not a record of phrasescore"
-    return from_mapping(known[kind], content, where=where, only_known=False)
+    return from_mapping(known[kind], content, where="not a record of phrasescore", only_known=False)
 
 
 def has_record(folder: Path, kind: type[Record]) -> bool:

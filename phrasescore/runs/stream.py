@@ -23,19 +23,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, BinaryIO, Generic, TypeAlias, TypeVar
 
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import InputError, ResumeError, SettingsError, unwritable
+from phrasescore.errors import InputError, ResumeError, SettingsError, writing
+from phrasescore.runs import final_names
 from phrasescore.runs.file_kinds import STANDARD_STREAM, can_be_read_again, is_stream
-from phrasescore.runs.final_names import (
-    as_written,
-    hidden,
-    is_gzip_name,
-    open_output,
-    own_file,
-    remove_parts,
-)
+from phrasescore.runs.final_names import hidden, is_gzip_name, own_file
 from phrasescore.runs.json_files import JsonError, read_object, write_json
 from phrasescore.runs.ledger import Entry, begun_otherwise, differences, entry_of
 from phrasescore.runs.lock import held
@@ -116,12 +110,12 @@ class JournaledOutputs:
             for file in self._files:
                 stack.enter_context(held(file))
             if self._files and os.path.lexists(self._journal_path):
-                with _refusals_named(self._files[-1]):
+                with writing(self._files[-1]):
                     # raises an error for a link or a pipe
                     own_file(self._journal_path, os.O_APPEND).close()
             self._streams = [stack.enter_context(_opened(path)) for path in self._paths]
             if self._files:
-                with _refusals_named(self._files[-1]):
+                with writing(self._files[-1]):
                     self._continue_or_start()
             try:
                 yield self
@@ -145,7 +139,7 @@ class JournaledOutputs:
         files = zip(self._paths, self._streams, strict=True)
         parts = [stream for path, stream in files if keeps_work(path)]
         sizes = [_size(part) for part in parts]
-        remove_parts(self._journal_path)
+        final_names.remove_parts(self._journal_path)
         found = begun_work(self._files[-1])
         changes = []
         if found is not None and self._work is not None:
@@ -173,11 +167,11 @@ class JournaledOutputs:
         sizes = []
         for path, stream, text in zip(self._paths, self._streams, texts, strict=True):
             if not keeps_work(path):
-                _write_all(stream, as_written(text, path))
+                _write_all(stream, final_names.as_written(text, path))
                 stream.flush()
                 continue
-            with _refusals_named(path):
-                _write_all(stream, as_written(text, path))
+            with writing(path):
+                _write_all(stream, final_names.as_written(text, path))
                 os.fsync(stream.fileno())
             sizes.append(_size(stream))
         self.blocks += 1
@@ -209,10 +203,10 @@ class JournaledOutputs:
 def _opened(path: str | Path) -> Iterator[BinaryIO]:
     """Open the part of an output, or the output itself if it is a pipe or a device."""
     if not keeps_work(path):
-        with open_output(path) as stream:
+        with final_names.open_output(path) as stream:
             yield stream
         return
-    with _refusals_named(path):
+    with writing(path):
         if Path(path).is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         part = own_file(hidden(path, "part"), os.O_APPEND, 0)
@@ -225,15 +219,6 @@ def _opened(path: str | Path) -> Iterator[BinaryIO]:
             raise
 
 
-@contextlib.contextmanager
-def _refusals_named(path: str | Path) -> Iterator[None]:
-    """Turn errors of the operating system into errors that name the output."""
-    try:
-        yield
-    except OSError as error:
-        raise unwritable(error, path) from None
-
-
 def _size(stream: BinaryIO) -> int:
     return os.fstat(stream.fileno()).st_size
 
@@ -244,15 +229,15 @@ def _write_all(stream: BinaryIO, data: bytes) -> None:
         view = view[stream.write(view) :]
 
 
-class LineCounts(Protocol):
-    """Counts of finished work: a dataclass of JSON values that ``from_mapping`` reads back."""
+@dataclass(frozen=True)
+class LineCounts:
+    """Counts of finished work; subclasses add JSON values, which ``from_mapping`` reads back.
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    Args:
+        lines: Lines of the input so far.
+    """
 
-    @property
-    def lines(self) -> int:
-        """Lines of the input so far."""
-        ...
+    lines: int = 0
 
 
 Block = TypeVar("Block")

@@ -19,6 +19,7 @@ from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
 from phrasescore.model.kinds import Direction, must_be_of_phrases
 from phrasescore.runs.json_files import JsonObject
+from phrasescore.runs.stream import LineCounts
 from phrasescore.scoring.probability_column import count_texts, probability_texts
 from phrasescore.scoring.shared_scorer import Precision, SharedScorer
 from phrasescore.table.block import TableBlock
@@ -249,7 +250,7 @@ class ScoringSettings:
 
 
 @dataclass(frozen=True)
-class ScoringCounts:
+class ScoringCounts(LineCounts):
     """Counts over the scored lines of one block, or of all blocks so far.
 
     Args:
@@ -263,7 +264,6 @@ class ScoringCounts:
         processors: The kinds of processors that scored, sorted.
     """
 
-    lines: int = 0
     source_tokens: int = 0
     source_unknown: int = 0
     target_tokens: int = 0

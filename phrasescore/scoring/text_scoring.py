@@ -25,7 +25,7 @@ from phrasescore.errors import SettingsError, counted
 from phrasescore.model.folder import LoadedModel
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.final_names import hidden, open_output, remove
-from phrasescore.runs.stream import BlockStream, StreamReport, keeps_work
+from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport, keeps_work
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.input_files import read_lines
@@ -118,7 +118,7 @@ class ModelCounts:
 
 
 @dataclass(frozen=True)
-class TextCounts:
+class TextCounts(LineCounts):
     """Counts over the lines so far.
 
     Args:
@@ -128,7 +128,6 @@ class TextCounts:
         models: The counts of each model.
     """
 
-    lines: int = 0
     skipped: int = 0
     kept: int = 0
     models: tuple[ModelCounts, ...] = ()

@@ -17,8 +17,9 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError, SettingsError, counted, visible
+from phrasescore.errors import PhraseTableError, SettingsError, counted, located, visible
 from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
+from phrasescore.table import scanning
 from phrasescore.table.input_files import open_input
 from phrasescore.table.phrase_table import (
     GAP,
@@ -32,18 +33,7 @@ from phrasescore.table.phrase_table import (
     parse_entry,
     scored_tokens,
 )
-from phrasescore.table.scanning import (
-    SCORES,
-    SCORES_END,
-    SOURCE,
-    SOURCE_END,
-    TARGET,
-    find_columns,
-    find_runs,
-    find_tokens,
-    first_out_of_order,
-    read_scores,
-)
+from phrasescore.table.scanning import SCORES, SCORES_END, SOURCE, SOURCE_END, TARGET
 
 LINES_PER_BLOCK = 65_536
 # the maximum number of words of a phrase that a model reads; real phrases have at most about 20
@@ -98,7 +88,8 @@ class TokenSpans:
         spans = np.empty((2, max_tokens), np.int64)
         offsets = np.zeros(len(begins) + 1, np.int64)
         doubtful = np.zeros(len(begins), np.bool_)
-        count = find_tokens(data, begins, ends, factor, hierarchical, spans, offsets, doubtful)
+        places = spans, offsets, doubtful
+        count = scanning.find_tokens(data, begins, ends, factor, hierarchical, *places)
         return cls(data, spans[0, :count], spans[1, :count], offsets), doubtful
 
     @classmethod
@@ -157,15 +148,12 @@ class TableBlock:
         column = SOURCE if side == "source" else TARGET
         begins, ends = self.spans[:, column], self.spans[:, column + 1]
         hierarchical = self.format.hierarchical
-        tokens, doubtful = TokenSpans.find(
-            self.data, begins, ends, factor, hierarchical=hierarchical
-        )
+        where = self.data, begins, ends
+        tokens, doubtful = TokenSpans.find(*where, factor, hierarchical=hierarchical)
         for row in np.flatnonzero(doubtful):
             phrase = self.text[begins[row] : ends[row]]
-            try:
+            with located(self.path, self.first_line + int(row)):
                 scored_tokens(phrase, side, factor, hierarchical=hierarchical)
-            except PhraseTableError as error:
-                raise error.at(self.path, self.first_line + int(row)) from None
         lengths = np.diff(tokens.offsets)
         if lengths.max(initial=0) > MAX_PHRASE:
             first = int(np.argmax(lengths > MAX_PHRASE))
@@ -187,7 +175,7 @@ class TableBlock:
     def run_offsets(self) -> Positions:
         """(runs + 1,) int64: where each run of equal sources begins; last, the number of lines."""
         starts = np.empty(len(self) + 1, np.int64)
-        runs = find_runs(self.data, self.spans, starts)
+        runs = scanning.find_runs(self.data, self.spans, starts)
         starts[runs] = len(self)
         return starts[: runs + 1]
 
@@ -196,7 +184,7 @@ class TableBlock:
         """(lines, scores) float64: all scores, rounded to the nearest double."""
         values = np.empty((len(self), self.format.scores))
         rounded = np.empty((values.size, 4), np.int64)
-        count = read_scores(self.data, self.spans, values, rounded)
+        count = scanning.read_scores(self.data, self.spans, values, rounded)
         # Python parses the few numbers that the compiled loop cannot round correctly
         for line, score, begin, end in rounded[:count].tolist():
             values[line, score] = float(self.text[begin:end])
@@ -259,10 +247,9 @@ class TableBlock:
         """
         last = number + len(columns) - 1
         assert 1 <= number <= last <= self.format.scores
-        scores = self.spans[:, SCORES : SCORES_END + 1].tolist()
         places = [
             place.span()
-            for begin, end in scores
+            for begin, end in self.spans[:, SCORES : SCORES_END + 1].tolist()
             for place in itertools.islice(SCORE.finditer(self.text, begin, end), number - 1, last)
         ]
         begins, ends = zip(*places, strict=True)
@@ -272,14 +259,11 @@ class TableBlock:
 def _spliced(
     text: bytes, begins: Iterable[int], ends: Iterable[int], new: Iterable[bytes]
 ) -> bytes:
-    parts = []
-    position = 0
+    parts, position = [], 0
     for begin, end, value in zip(begins, ends, new, strict=True):
-        parts.append(text[position:begin])
-        parts.append(value)
+        parts += [text[position:begin], value]
         position = end
-    parts.append(text[position:])
-    return b"".join(parts)
+    return b"".join([*parts, text[position:]])
 
 
 def read_blocks(
@@ -438,30 +422,25 @@ def checked_block(
     spans = np.zeros((lines, 6), np.int64)
     doubtful = np.zeros(lines, np.bool_)
     data = np.frombuffer(text, np.uint8)
-    find_columns(data, expected.scores, expected.hierarchical, spans, doubtful)
-    rows = np.flatnonzero(doubtful)
-    if len(rows):
-        ends = np.flatnonzero(data == ord("\n"))
-        for row in rows.tolist():
-            begin = ends[row - 1] + 1 if row else 0
-            line = text[begin : ends[row]] if row < len(ends) else text[begin:]
-            try:
-                check_line(line, expected)
-            except PhraseTableError as error:
-                error.at(path, first_line + row)
-                if on_fault is None:
-                    raise error from None
-                spans[row] = 0
-                on_fault(error)
+    scanning.find_columns(data, expected.scores, expected.hierarchical, spans, doubtful)
+    split = text.split(b"\n") if doubtful.any() else []
+    for row in np.flatnonzero(doubtful).tolist():
+        try:
+            check_line(split[row], expected)
+        except PhraseTableError as error:
+            error.at(path, first_line + row)
+            if on_fault is None:
+                raise error from None
+            spans[row] = 0
+            on_fault(error)
     return TableBlock(text, first_line, path, expected, spans)
 
 
 def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
     """Raise an error unless the previous source and the sources of a block are sorted."""
-    if previous and block.source(0) + SEPARATOR < previous + SEPARATOR:
-        row = 0
-    else:
-        row = first_out_of_order(block.data, block.spans, block.run_offsets[:-1])
+    row = 0
+    if not previous or block.source(0) + SEPARATOR >= previous + SEPARATOR:
+        row = scanning.first_out_of_order(block.data, block.spans, block.run_offsets[:-1])
         if row < 0:
             return
         previous = block.source(row - 1)
@@ -471,9 +450,8 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
     if not block.text.startswith(SEPARATOR, end):
         remedy = f"write the columns with {SEPARATOR.decode()!r} between them, and s{remedy[1:]}"
     raise PhraseTableError(
-        f"the source {visible(here, 40)!r} comes after "
-        f"{visible(previous, 40)!r}, but the lines must be sorted "
-        "by the bytes of the source",
+        f"the source {visible(here, 40)!r} comes after {visible(previous, 40)!r}, but the lines "
+        "must be sorted by the bytes of the source",
         path=block.path,
         line=block.first_line + row,
         remedy=remedy,

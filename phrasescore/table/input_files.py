@@ -64,14 +64,10 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
             raise refusal(error, path) from None
         try:
             yield stream
-        except EOFError:
-            raise InputError(
-                "the gzip data are cut short", path=path, remedy="copy or create the file again"
-            ) from None
         except _damages() as error:
-            raise InputError(
-                f"damaged gzip data ({error})", path=path, remedy="copy or create the file again"
-            ) from None
+            is_cut = isinstance(error, EOFError)
+            problem = "the gzip data are cut short" if is_cut else f"damaged gzip data ({error})"
+            raise InputError(problem, path=path, remedy="copy or create the file again") from None
         except OSError as error:
             # an error that names a file or reports a full disk concerns an output
             if error.filename is not None or is_full(error) or isinstance(error, BrokenPipeError):
@@ -134,7 +130,7 @@ def _damages() -> tuple[type[Exception], ...]:
 
     from zlib_ng import zlib_ng
 
-    return gzip.BadGzipFile, zlib.error, cast("type[Exception]", zlib_ng.error)
+    return EOFError, gzip.BadGzipFile, zlib.error, cast("type[Exception]", zlib_ng.error)
 
 
 def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:

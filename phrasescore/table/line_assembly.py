@@ -7,18 +7,15 @@ refer to the formatted texts by index.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled, inlined
-from phrasescore.table.byte_scanning import SPACE
+from phrasescore.table.byte_scanning import SPACE, Bytes
 
 _BLOCK = 1 << 20
-
-
-_Bytes: TypeAlias = NDArray[np.uint8]
 
 
 class Phrases(NamedTuple):
@@ -63,10 +60,7 @@ class ColumnTexts(NamedTuple):
 
 
 def assembled_lines(
-    phrases: tuple[Phrases, ...],
-    separator: bytes,
-    columns: Sequence[ColumnTexts],
-    before: int = 0,
+    phrases: tuple[Phrases, ...], separator: bytes, columns: Sequence[ColumnTexts], before: int = 0
 ) -> Iterator[memoryview]:
     """Yield lines in blocks of about a mebibyte.
 
@@ -103,12 +97,12 @@ def assembled_lines(
 @compiled
 def _write_lines(
     phrases: tuple[Phrases, ...],
-    separator: _Bytes,
-    texts: tuple[_Bytes, NDArray[np.int64], NDArray[np.int64]],
+    separator: Bytes,
+    texts: tuple[Bytes, NDArray[np.int64], NDArray[np.int64]],
     pieces: NDArray[np.int32],
     before: int,
     row: int,
-    out: _Bytes,
+    out: Bytes,
 ) -> tuple[int, int]:
     """Write lines from ``row`` on; return the first row not written, and the number of bytes."""
     phrases, separator, texts, pieces, out = borrowed((phrases, separator, texts, pieces, out))
@@ -136,7 +130,7 @@ def _write_lines(
 
 
 @inlined
-def _copy(source: _Bytes, begin: int, end: int, out: _Bytes, at: int) -> int:
+def _copy(source: Bytes, begin: int, end: int, out: Bytes, at: int) -> int:
     for i in range(begin, end):
         out[at] = source[i]
         at += 1

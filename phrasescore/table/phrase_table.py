@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from phrasescore.errors import PhraseTableError, counted, visible
+from phrasescore.errors import PhraseTableError, counted, located, visible
 from phrasescore.table.input_files import finite_number
 
 SEPARATOR = b" ||| "
@@ -89,7 +89,8 @@ class TableFormat:
                 path=path,
                 remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
             )
-        return cls(_count_scores(lines[0], path), all(map(is_rule, lines)))
+        with located(path, 1):
+            return cls(_count_scores(lines[0]), all(map(is_rule, lines)))
 
     @classmethod
     def from_reordering_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
@@ -115,10 +116,8 @@ class TableFormat:
         if columns != _REORDERING_COLUMNS:
             remedy = "name the reordering table that belongs to the phrase table"
             if columns == _REORDERING_COLUMNS - 1:
-                remedy = (
-                    "leave this table as it is: a table of two columns has one line for each "
-                    "source phrase, not for each pair"
-                )
+                remedy = "leave this table as it is: a table of two columns has one line for each "
+                remedy += "source phrase, not for each pair"
             raise PhraseTableError(
                 f"{counted(columns, 'column')}, expected {_REORDERING_COLUMNS} in a reordering "
                 "table (source ||| target ||| scores)",
@@ -126,14 +125,12 @@ class TableFormat:
                 line=1,
                 remedy=remedy,
             )
-        return cls(_count_scores(lines[0], path), hierarchical=False)
+        with located(path, 1):
+            return cls(_count_scores(lines[0]), hierarchical=False)
 
 
-def _count_scores(first_line: bytes, path: str | Path) -> int:
-    try:
-        return len(parse_scores(parse_entry(first_line).scores))
-    except PhraseTableError as error:
-        raise error.at(path, 1) from None
+def _count_scores(line: bytes) -> int:
+    return len(parse_scores(parse_entry(line).scores))
 
 
 def parse_entry(line: bytes) -> Entry:

@@ -136,20 +136,16 @@ class Texts:
             CorpusError: A line cannot be scored, and ``skips`` is false.
         """
         first_line = 1
-        rows = itertools.zip_longest(
-            *(read_lines(path, is_text=not self.skips) for path in self.paths)
-        )
-        for number, taken in enumerate(self._cut(rows)):
+        files = [read_lines(path, is_text=not self.skips) for path in self.paths]
+        for number, taken in enumerate(self._cut(itertools.zip_longest(*files))):
             if number >= skip:
                 yield self._block(taken, first_line)
             first_line += len(taken)
 
     def _cut(self, rows: Iterator[Lines]) -> Iterator[list[Lines]]:
-        for max_lines, max_bytes in zip(
-            block_sizes(self.lines_per_block), block_sizes(self.bytes_per_block), strict=True
-        ):
-            taken: list[Lines] = []
-            size = 0
+        sizes = block_sizes(self.lines_per_block), block_sizes(self.bytes_per_block)
+        for max_lines, max_bytes in zip(*sizes, strict=True):
+            taken, size = list[Lines](), 0
             for row in itertools.islice(rows, max_lines):
                 taken.append(row)
                 # count tabs and line feeds, so that the same texts in one file or in two give the

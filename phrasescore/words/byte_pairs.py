@@ -68,21 +68,20 @@ class BytePairs:
                 f"the word {visible(cut, _SHOWN)} ends with @@, the mark of byte pairs",
                 remedy="give whole words, or leave out --byte-pairs",
             )
-        words = ((_text(word), count) for word, count in counts.items() if count)
         # leave out words with white space other than the space, at which subword-nmt would cut them
-        lines = [
-            f"{word} {count}"
-            for word, count in words
-            if word.split() == [word] and _END not in word and len(word) <= _MAX_LETTERS
-        ]
-        if all(len(line.split(" ")[0]) < 2 for line in lines):
+        words = {
+            word: count
+            for word, count in zip(map(_text, counts), counts.values(), strict=True)
+            if count and word.split() == [word] and _END not in word and len(word) <= _MAX_LETTERS
+        }
+        if all(len(word) < 2 for word in words):
             raise CorpusError(
                 "every word has one character, so there are no byte pairs to learn",
                 remedy="leave out --byte-pairs",
             )
         found = io.StringIO()
         with contextlib.redirect_stderr(io.StringIO()):  # hide the progress bar of subword-nmt
-            learn(lines, found, merges, is_dict=True)
+            learn([f"{word} {count}" for word, count in words.items()], found, merges, is_dict=True)
         return cls(found.getvalue())
 
     @classmethod

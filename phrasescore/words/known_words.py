@@ -117,11 +117,10 @@ def known_share(counts: Counter[bytes], words: Vocabulary, factor: int = 0) -> f
     known = set(words.words[2:])
     total = found = 0
     for token, count in counts.items():
-        if is_bracketed(token):
-            continue
         # other code refuses tokens with too few factors
         word = b"".join(token.split(b"|")[factor : factor + 1])
-        if any(letter.isalpha() for letter in word.decode("utf-8", "replace")):
+        has_letter = any(map(str.isalpha, word.decode("utf-8", "replace")))
+        if has_letter and not is_bracketed(token):
             total += count
             found += count * (word in known)
     return found / total if total else 1.0

@@ -166,9 +166,5 @@ def _keys(ids: NDArray[np.int32], offsets: Sequence[int], bits: int) -> NDArray[
     for offset in offsets:
         keys <<= np.uint64(bits % _KEY_BITS)
         begin, end = max(-offset, 0), ids.size - max(offset, 0)
-        np.bitwise_or(
-            keys[begin:end],
-            ids[begin + offset : end + offset].view(np.uint32),
-            out=keys[begin:end],
-        )
+        keys[begin:end] |= ids[begin + offset : end + offset].view(np.uint32)
     return keys

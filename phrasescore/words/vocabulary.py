@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, refusal, visible
+from phrasescore.errors import ModelError, located, refusal, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.words.byte_pairs import MARK, BytePairs, joined
@@ -76,8 +76,8 @@ class Vocabulary:
             )
         for line, word in enumerate(self.words, 1):
             if not _is_word(word):
-                shown = visible(word[:_SHOWN])
-                raise ModelError(f"'{shown}' is not one word", line=line, remedy=_RESTORE_LINES)
+                problem = f"'{visible(word[:_SHOWN])}' is not one word"
+                raise ModelError(problem, line=line, remedy=_RESTORE_LINES)
         _refuse_repeated(self.words, _RESTORE_LINES)
 
     def __len__(self) -> int:
@@ -100,10 +100,8 @@ class Vocabulary:
             InputError: The file cannot be read.
             ModelError: A word is repeated, a line is not one word, or </s> or <unk> is missing.
         """
-        try:
+        with located(path):
             return cls(tuple(plain_lines(path)), byte_pairs)
-        except ModelError as error:
-            raise error.at(path) from None
 
     def write(self, path: str | Path) -> None:
         """Write the words, one per line."""
@@ -211,8 +209,8 @@ def _refuse_repeated(words: Sequence[bytes], remedy: str) -> None:
     seen: set[bytes] = set()
     for line, word in enumerate(words, 1):
         if word in seen:
-            shown = visible(word[:_SHOWN])
-            raise ModelError(f"the word {shown} occurs twice", line=line, remedy=remedy)
+            problem = f"the word {visible(word[:_SHOWN])} occurs twice"
+            raise ModelError(problem, line=line, remedy=remedy)
         seen.add(word)
 
 
@@ -304,18 +302,12 @@ class OutsideWords:
         for number, line in enumerate(plain_lines(path), 1):
             pair = _WORD_AND_COUNT.fullmatch(line)
             if pair is None:
-                raise ModelError(
-                    f"'{visible(line[:_SHOWN])}' is not a word, a tab and its count",
-                    path=path,
-                    line=number,
-                    remedy=_RESTORE,
-                )
+                problem = f"'{visible(line[:_SHOWN])}' is not a word, a tab and its count"
+                raise ModelError(problem, path=path, line=number, remedy=_RESTORE)
             words.append(pair[1])
             counts.append(int(pair[2]))
-        try:
+        with located(path):
             return cls(tuple(words), tuple(counts))
-        except ModelError as error:
-            raise error.at(path) from None
 
     def write(self, path: str | Path) -> None:
         """Write each word with its count on a line."""

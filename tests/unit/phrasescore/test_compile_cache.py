@@ -62,11 +62,18 @@ def program(tmp_path: Path) -> Path:
 
 def call(program: Path, code: str = _RUN, cwd: Path | None = None, **environment: str) -> list[str]:
     """Run Python in the folder above the program, or in ``cwd``; return the printed words."""
+    # for Python, a file with equal size and time in seconds is the file of the cached bytecode
+    done = run(program, code, cwd, PYTHONDONTWRITEBYTECODE="1", **environment)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def run(
+    program: Path, code: str, cwd: Path | None = None, **environment: str
+) -> subprocess.CompletedProcess[str]:
     folder = program.parent.parent
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
-    # for Python, a file with equal size and time in seconds is the file of the cached bytecode
-    environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    done = subprocess.run(
+    return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
         cwd=cwd or folder,
         env={**os.environ, "PYTHONPATH": str(program.parent), **environment},
@@ -75,8 +82,6 @@ def call(program: Path, code: str = _RUN, cwd: Path | None = None, **environment
         check=False,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout.split()
 
 
 @pytest.mark.parametrize(
@@ -124,19 +129,7 @@ def test_only_a_process_that_compiles_waits(program: Path) -> None:
             threading.Timer(20, __import__("os")._exit, [0]).start()
             m.total(np.arange(4.0))
         """
-        said = subprocess.run(
-            [sys.executable, "-c", textwrap.dedent(code)],
-            cwd=program.parent.parent,
-            env={
-                **os.environ,
-                "PYTHONPATH": str(program.parent),
-                "NUMBA_CACHE_DIR": str(version.parent),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        said = run(program, code)
     assert "waiting for process 4321, which is compiling for this machine" in said.stderr
 
 
@@ -179,14 +172,14 @@ def test_no_folder_of_the_current_folder_supplies_code(
     shutil.rmtree(program / "__pycache__", ignore_errors=True)
     (program / "__pycache__").write_bytes(b"")
     places = {"NUMBA_CACHE_DIR": "", "XDG_CACHE_HOME": "/dev/null", "TMPDIR": "/dev/null"}
-    code = (
-        "import os; from phrasescore import compile_cache as cache; import phrasescore.compiled\n"
-    )
-    code += "print(cache.chosen_folder, os.environ.get('NUMBA_CACHE_DIR'))"
-    places |= relative
-    assert call(program, code, data, **places) == ["None", "None"]
-    places |= {"TMPDIR": str(data)}
-    assert call(program, code, data, **places) == ["None", "None"]
+    code = """
+        import os, phrasescore.compiled
+        from phrasescore import compile_cache as cache
+        print(cache.chosen_folder, os.environ.get("NUMBA_CACHE_DIR"))
+    """
+    for more in (relative, {"TMPDIR": str(data)}):
+        places |= more
+        assert call(program, code, data, **places) == ["None", "None"]
     assert call(program, _RUN, data, **places) == ["18", "3"]
     assert list(data.iterdir()) == []
 

@@ -4,13 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from phrasescore.analysis.top import (
-    ChosenSource,
-    Group,
-    TopSettings,
-    find_preferences,
-    markdown,
-)
+from phrasescore.analysis.top import ChosenSource, Group, TopSettings, find_preferences, markdown
 from phrasescore.model.folder import LoadedModel, load_model
 from phrasescore.table.block import checked_block
 from phrasescore.table.phrase_table import TableFormat

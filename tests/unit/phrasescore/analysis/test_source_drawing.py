@@ -5,14 +5,17 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from phrasescore.analysis import top
 from phrasescore.analysis.top import TopSettings, draw_sources, find_preferences
 from phrasescore.errors import PhraseTableError
 from phrasescore.model.folder import load_model
+from phrasescore.table.block import read_source_runs
 from tests.support.random_models import save_random_model
 
 
@@ -30,7 +33,10 @@ def write_table(path: Path, counts: bool = True) -> Path:
     return path
 
 
-def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
+@pytest.mark.parametrize("size", [2, 17, 1000])
+def test_the_drawn_are_those_of_the_least_numbers(
+    tmp_path: Path, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The drawn sources have the smallest random numbers, as recomputed in plain Python."""
     table = write_table(tmp_path / "table")
     sources: dict[str, tuple[int, int]] = {}  # count, first line
@@ -39,34 +45,26 @@ def test_the_drawn_are_those_of_the_least_numbers(tmp_path: Path) -> None:
         columns = line.split(" ||| ")
         sources.setdefault(columns[0], (int(columns[4].split()[1]), number))
         targets[columns[0]] += 1
-    settings = TopSettings(phrases=3, rare=1, seed=5)
-    found = [draw_sources(table, 0, settings, size) for size in (2, 17, 1000)]
+    monkeypatch.setattr(top, "read_source_runs", partial(read_source_runs, lines=size))
+    drawn, among = draw_sources(table, 0, TopSettings(phrases=3, rare=1, seed=5))
     random = np.random.default_rng(5).random(sum(targets.values()))
-    same = [[(s.group, s.count, s.lines.text) for s in drawn] for drawn, _ in found]
-    assert same[0] == same[1] == same[2]
     expected = []
     for group, fits in (("frequent", lambda n: n >= 10), ("rare", lambda n: n <= 1)):
         several = [s for s in sources if len(s.split()) > 3 and targets[s] > 1]
         long = [s for s in several if fits(sources[s][0])]
-        assert found[0][1][group] == len(long) > 3  # type: ignore[index]
+        assert among[group] == len(long) > 3  # type: ignore[index]
         keys = {s: random[sources[s][1] - 1] for s in long}
         expected += [(group, s) for s in sorted(sorted(long, key=keys.__getitem__)[:3])]
-    assert [(each.group, each.source.decode()) for each in found[0][0]] == expected
-    assert all(each.count == sources[each.source.decode()][0] for each in found[0][0])
-
-
-def test_all_targets_of_a_source_stay(tmp_path: Path) -> None:
-    """All targets are kept with their p, in table order."""
-    table = write_table(tmp_path / "table")
-    for drawn in draw_sources(table, 0, TopSettings(phrases=5), 3)[0]:
-        lines = [
-            line.split(" ||| ")
-            for line in table.read_text().split("\n")
-            if line.startswith(f"{drawn.source.decode()} |||")
+    assert [(each.group, each.source.decode()) for each in drawn] == expected
+    assert all(each.count == sources[each.source.decode()][0] for each in drawn)
+    lines = [line.split(" ||| ") for line in table.read_text().split("\n")]
+    for each in drawn:  # all targets are kept with their p, in table order
+        targets_and_p = zip(each.candidates, each.lines.score_column(3).tolist(), strict=True)
+        assert [(target.decode(), p) for target, p in targets_and_p] == [
+            (line[1], float(line[2].split()[2]))
+            for line in lines
+            if line[0] == each.source.decode()
         ]
-        assert [target.decode() for target in drawn.candidates] == [line[1] for line in lines]
-        p = [float(line[2].split()[2]) for line in lines]
-        assert drawn.lines.score_column(3).tolist() == p
 
 
 def test_without_counts_there_is_one_group(tmp_path: Path) -> None:

@@ -56,10 +56,7 @@ class Drawing(Options):
     [
         (["--samples", "1", "--seed", "2"], None),
         (["--beam", "10", "--seed", "2"], None),
-        (
-            ["--seed", "2"],
-            "--seed needs --samples or --beam, which is not given. Add --samples",
-        ),
+        (["--seed", "2"], "--seed needs --samples or --beam, which is not given. Add --samples"),
         (["--beam", "10", "--samples", "1"], "--samples and --beam exclude each other. Leave out"),
     ],
 )

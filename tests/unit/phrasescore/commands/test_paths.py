@@ -48,12 +48,10 @@ def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     os.link("table", "hard")
     Path("loop").symlink_to("loop")
     Path("nowhere").symlink_to("missing")
-    Path("model/deep").mkdir(parents=True)
-    Path("model/deep/weights").write_bytes(b"")
-    Path("model/weights").write_bytes(b"")
     Path("old").write_bytes(b"earlier")
-    Path("trained").mkdir()
-    Path("trained/SHA256SUMS").write_bytes(b"")
+    for path in map(Path, ("model/deep/weights", "model/weights", "trained/SHA256SUMS")):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(b"")
 
 
 def call(*arguments: str) -> None:

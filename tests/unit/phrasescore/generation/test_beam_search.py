@@ -13,7 +13,7 @@ import torch
 
 from phrasescore.errors import ModelError
 from phrasescore.generation.beam_search import BeamSearch
-from phrasescore.generation.targets import BeamSettings, TargetGenerator, Targets, TargetSettings
+from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
 from phrasescore.model.kinds import RnnEncdecSettings
 from phrasescore.model.sequence_model import END, UNKNOWN, SequenceModel
 from phrasescore.words.token_sequences import from_lists
@@ -49,17 +49,21 @@ def searched(
     group: int = 100,
 ) -> list[list[tuple[list[int], float]]]:
     """Return targets and ln p of each source."""
-    found = TargetGenerator(model, partial(BeamSearch, beam, allowed), "cpu", group).targets(
-        from_lists(sources)
-    )
-    return listed(found)
-
-
-def listed(found: Targets) -> list[list[tuple[list[int], float]]]:
+    method = partial(BeamSearch, beam, allowed)
+    found = TargetGenerator(model, method, "cpu", group).targets(from_lists(sources))
     return [
         [(found.words[row].tolist(), float(found.ln_p[row])) for row in range(a, b)]
         for a, b in itertools.pairwise(found.offsets.tolist())
     ]
+
+
+def assert_same(
+    found: list[tuple[list[int], float]], expected: list[tuple[list[int], float]], atol: float
+) -> None:
+    """Compare the targets of a source and their ln p."""
+    assert [target for target, _ in found] == [target for target, _ in expected]
+    ln_p = [[value for _, value in pairs] for pairs in (found, expected)]
+    np.testing.assert_allclose(*ln_p, rtol=0, atol=atol)
 
 
 def plain_beam(
@@ -110,19 +114,15 @@ def test_many_sources_at_once_are_each_searched_as_alone(name: str, size: int) -
     for group in (1, 2, 100):
         found = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(4), group)
         for ours, theirs in zip(found, expected, strict=True):
-            assert [target for target, _ in ours] == [target for target, _ in theirs]
-            np.testing.assert_allclose(
-                [ln_p for _, ln_p in ours], [ln_p for _, ln_p in theirs], rtol=0, atol=1e-5
-            )
+            assert_same(ours, theirs, atol=1e-5)
 
 
 def test_length_normalisation_changes_the_order_alone() -> None:
     """Targets are ranked by ln p divided by the words with </s>; ln p is unchanged."""
     model, targets = tiny_model(), all_targets(3)
     settings = BeamSettings(len(targets), len(targets), length_normalisation=True)
-    for source, pairs in zip(
-        SOURCES, searched(model, SOURCES, settings, TargetSettings(3)), strict=True
-    ):
+    found = searched(model, SOURCES, settings, TargetSettings(3))
+    for source, pairs in zip(SOURCES, found, strict=True):
         ratios = [ln_p / (len(target) + 1) for target, ln_p in pairs]
         assert (np.diff(ratios) <= 1e-6).all()
         exact = ln_p_of(model, source, [target for target, _ in pairs])
@@ -137,11 +137,7 @@ def test_unknown_words_can_be_forbidden() -> None:
     free = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3))
     known = searched(model, SOURCES, BeamSettings(size, size), TargetSettings(3, unknown=False))
     for every, some in zip(free, known, strict=True):
-        expected = [(target, ln_p) for target, ln_p in every if UNKNOWN not in target]
-        assert [target for target, _ in some] == [target for target, _ in expected]
-        np.testing.assert_allclose(
-            [ln_p for _, ln_p in some], [ln_p for _, ln_p in expected], rtol=0, atol=1e-6
-        )
+        assert_same(some, [pair for pair in every if UNKNOWN not in pair[0]], atol=1e-6)
 
 
 def test_length_bounds_hold() -> None:
@@ -160,16 +156,12 @@ def test_length_bounds_hold() -> None:
     size = len(all_targets(4))
     sources = [[2, 3, 4, 5, 6], [4]]
     free = searched(model, sources, BeamSettings(size, size), TargetSettings(4))
-    bound = searched(
-        model, sources, BeamSettings(size, size), TargetSettings(4, length_bounds=True)
-    )
+    allowed = TargetSettings(4, length_bounds=True)
+    bound = searched(model, sources, BeamSettings(size, size), allowed)
     for least, every, some in zip((3, 1), free, bound, strict=True):
-        expected = [(target, ln_p) for target, ln_p in every if len(target) >= least]
+        expected = [pair for pair in every if len(pair[0]) >= least]
         assert 0 < len(expected) < len(every)
-        assert [target for target, _ in some] == [target for target, _ in expected]
-        np.testing.assert_allclose(
-            [ln_p for _, ln_p in some], [ln_p for _, ln_p in expected], rtol=0, atol=1e-5
-        )
+        assert_same(some, expected, atol=1e-5)
 
 
 def test_a_broken_model_is_named() -> None:

@@ -33,22 +33,25 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> LoadedModel:
     return load_model(save_random_model(tmp_path_factory.mktemp("m") / "m", SOURCE, TARGET))
 
 
+def writer_of(
+    model: LoadedModel, beam: BeamSettings, allowed: TargetSettings, extend: bool = False
+) -> TableWriter:
+    generator = TargetGenerator(model.model, partial(BeamSearch, beam, allowed), "cpu")
+    return TableWriter(model, generator, SharedScorer(model.model, "cpu", "fp32"), extend)
+
+
 def generated(model: LoadedModel, folder: Path, extend: bool) -> tuple[list[bytes], TableCounts]:
     """Return the lines of a table with three targets per source, and the counts."""
     (folder / "table").write_bytes(TABLE)
-    method = partial(BeamSearch, BeamSettings(4, 3), TargetSettings(2, unknown=False))
-    scorer = SharedScorer(model.model, "cpu", "fp32")
-    writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, extend)
+    writer = writer_of(model, BeamSettings(4, 3), TargetSettings(2, unknown=False), extend)
     report, _ = generate_table(folder / "table", folder / "out", writer, {})
     return (folder / "out").read_bytes().splitlines(keepends=True), report.counts
 
 
 def ln_p(model: LoadedModel, source: bytes, target: bytes) -> float:
-    pair = (
-        from_lists([model.source_vocabulary.encode(source.split())]),
-        from_lists([model.target_vocabulary.encode(target.split())]),
-    )
-    return float(SharedScorer(model.model, "cpu", "fp32").score(*pair)[0])
+    read = from_lists([model.source_vocabulary.encode(source.split())])
+    predicted = from_lists([model.target_vocabulary.encode(target.split())])
+    return float(SharedScorer(model.model, "cpu", "fp32").score(read, predicted)[0])
 
 
 @pytest.mark.parametrize("extend", [False, True])
@@ -107,9 +110,7 @@ def test_a_source_with_only_the_empty_target_keeps_its_pairs(
 ) -> None:
     """If the search finds no words at all, the table keeps every line."""
     (tmp_path / "table").write_bytes(TABLE)
-    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings(0))
-    scorer = SharedScorer(model.model, "cpu", "fp32")
-    writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, False)
+    writer = writer_of(model, BeamSettings(2, 2), TargetSettings(0))
     counts = generate_table(tmp_path / "table", tmp_path / "out", writer, {})[0].counts
     assert (counts.generated, counts.without_targets, counts.kept) == (0, 4, 5)
 
@@ -128,9 +129,7 @@ def test_tables_that_cannot_be_generated(
 ) -> None:
     """Unusable tables are errors, and leave no file."""
     (tmp_path / "table").write_bytes(line)
-    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
-    scorer = SharedScorer(model.model, "cpu", "fp32")
-    writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, False)
+    writer = writer_of(model, BeamSettings(2, 2), TargetSettings())
     with pytest.raises(PhraseTableError, match=sentence):
         generate_table(tmp_path / "table", tmp_path / "out", writer, {})
     assert [path.name for path in tmp_path.iterdir()] == ["table"]
@@ -139,8 +138,6 @@ def test_tables_that_cannot_be_generated(
 def test_a_bare_bar_is_a_word(model: LoadedModel, tmp_path: Path) -> None:
     """A token | has no factors; columns need no blanks around their bars."""
     (tmp_path / "table").write_bytes(b"a ||| un |||0.5 1\na ||| | ||| 0.5 1\n")
-    method = partial(BeamSearch, BeamSettings(2, 2), TargetSettings())
-    scorer = SharedScorer(model.model, "cpu", "fp32")
-    writer = TableWriter(model, TargetGenerator(model.model, method, "cpu"), scorer, True)
+    writer = writer_of(model, BeamSettings(2, 2), TargetSettings(), extend=True)
     (block,) = read_blocks(tmp_path / "table")
     assert writer.write(block, TableCounts())[1].kept == 2

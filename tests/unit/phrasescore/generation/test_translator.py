@@ -74,10 +74,8 @@ def test_alignments_of_the_first_translations(models: SentenceModels, lines: Tok
             assert line.alignment is None
             continue
         words = line.translations[0].words
-        pair = (
-            from_lists([models.first.source_vocabulary.encode(line.source)]),
-            from_lists([models.first.target_vocabulary.encode(words)]),
-        )
-        (expected,) = SoftAlignments(models.aligning, "cpu").align(*pair)
+        read = from_lists([models.first.source_vocabulary.encode(line.source)])
+        written = from_lists([models.first.target_vocabulary.encode(words)])
+        (expected,) = SoftAlignments(models.aligning, "cpu").align(read, written)
         assert line.alignment is not None
         np.testing.assert_allclose(line.alignment, expected, rtol=0, atol=1e-6)

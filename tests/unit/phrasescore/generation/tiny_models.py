@@ -21,24 +21,14 @@ from phrasescore.words.token_sequences import from_lists
 from tests.support.unshared_scorer import UnsharedScorer
 
 WORDS = 5  # of the target side, including </s> and <unk>
+_SIZES = {"hidden": 6, "embedding": 4, "maxout": 5, "rank": 3, "source_vocabulary": 7}
 SOURCES = [[2, 3], [4], [5, 6, 2], [3], [6, 6]]
 
 
-def tiny_model(
-    unit: UnitName = "gated", context: ContextName = "every-step", words: int = WORDS
-) -> SequenceModel:
-    """Return a model whose target side has ``words`` words."""
-    settings = EncoderDecoderSettings(
-        source_vocabulary=7,
-        target_vocabulary=words,
-        hidden=6,
-        embedding=4,
-        maxout=5,
-        rank=3,
-        unit=unit,
-        context=context,
-    )
-    model = build(settings)
+def tiny_model(unit: UnitName = "gated", context: ContextName = "every-step") -> SequenceModel:
+    """Return a model with ``WORDS`` words on the target side."""
+    sizes = {**_SIZES, "target_vocabulary": WORDS}
+    model = build(EncoderDecoderSettings(**sizes, unit=unit, context=context))
     model.initialise(torch.Generator().manual_seed(3), "scaled")
     return model
 
@@ -49,21 +39,17 @@ def tiny_sentence_model(
     seed: int = 3,
 ) -> SequenceModel:
     """Return an attention model, or RNNencdec, with ``WORDS`` words on the target side."""
-    sizes = {"hidden": 6, "embedding": 4, "maxout": 5, "rank": 3, "source_vocabulary": 7}
-    settings = {**kind.completed(sizes), "target_vocabulary": WORDS, "formulation": formulation}
+    settings = {**kind.completed(_SIZES), "target_vocabulary": WORDS, "formulation": formulation}
     model = build(kind(**settings))
     model.initialise(torch.Generator().manual_seed(seed), "scaled")
     return model
 
 
-def all_targets(longest: int, words: int = WORDS) -> list[list[int]]:
+def all_targets(longest: int) -> list[list[int]]:
     """Return every target of up to this number of words."""
-    known = range(1, words)
-    return [
-        list(target)
-        for length in range(longest + 1)
-        for target in itertools.product(known, repeat=length)
-    ]
+    lengths = range(longest + 1)
+    by_length = (itertools.product(range(1, WORDS), repeat=length) for length in lengths)
+    return list(map(list, itertools.chain.from_iterable(by_length)))
 
 
 def ln_p_of(model: SequenceModel, source: list[int], targets: list[list[int]]) -> np.ndarray:

@@ -9,11 +9,7 @@ import matplotlib
 import pytest
 
 from phrasescore.errors import MissingDependencyError
-from phrasescore.pictures.figure_files import (
-    check_drawing,
-    plain_label,
-    saved_figure,
-)
+from phrasescore.pictures.figure_files import check_drawing, plain_label, saved_figure
 
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 

@@ -26,10 +26,7 @@ def test_what_cannot_be_started_fails_as_elsewhere(tmp_path: Path, command: str)
         subprocess.run([command], check=False)
     with pytest.raises(type(expected.value)) as found:
         start([command], stdout=subprocess.PIPE, stdin=subprocess.PIPE)
-    assert (found.value.errno, found.value.strerror) == (
-        expected.value.errno,
-        expected.value.strerror,
-    )
+    assert found.value.args == expected.value.args
     assert found.value.filename == command
 
 

@@ -86,10 +86,9 @@ def test_goes_on(tmp_path: Path, fails: str, then: list[str]) -> None:
 def test_missing_output(tmp_path: Path) -> None:
     """A missing output is made again."""
     Kitchen(tmp_path).run()
-    (tmp_path / "bake").unlink()
-    assert Kitchen(tmp_path).run() == ["bake"]
-    (tmp_path / "label").unlink()
-    assert Kitchen(tmp_path).run() == ["label"]
+    for name in ("bake", "label"):
+        (tmp_path / name).unlink()
+        assert Kitchen(tmp_path).run() == [name]
 
 
 def test_changed_output(tmp_path: Path) -> None:
@@ -138,10 +137,8 @@ def test_killed_between_two_steps_of_an_update(tmp_path: Path) -> None:
 
 def test_two_at_once(tmp_path: Path) -> None:
     """A second process in the same folder is refused."""
-    with (
-        held(tmp_path / "work", inside=True),
-        pytest.raises(ResumeError, match="another process is at work here"),
-    ):
+    refused = pytest.raises(ResumeError, match="another process is at work here")
+    with held(tmp_path / "work", inside=True), refused:
         Kitchen(tmp_path).run()
 
 

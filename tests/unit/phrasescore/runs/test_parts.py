@@ -8,12 +8,7 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import SettingsError
-from phrasescore.runs.final_names import (
-    open_output,
-    remove_parts,
-    scratch_folder,
-    write_atomically,
-)
+from phrasescore.runs.final_names import open_output, remove_parts, scratch_folder, write_atomically
 
 
 def test_what_a_killed_writer_left_is_removed(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import torch
 
 from phrasescore.errors import InputError, SettingsError, StorageError, out_of_memory, refusal
 from phrasescore.runs.final_names import open_output, write_atomically
+from phrasescore.runs.ledger import Entry
 from phrasescore.runs.stream import JournaledOutputs
 from phrasescore.table.input_files import open_input
 
@@ -47,8 +48,9 @@ def test_writing_says_what_is_wrong_with_the_path(
     Path("file").write_bytes(b"")
     with pytest.raises(SettingsError, match="cannot write there"):
         write_atomically(name, b"text")
-    with pytest.raises(SettingsError), JournaledOutputs([name], None).opened():
-        pass
+    for work in (None, Entry({})):
+        with pytest.raises(SettingsError, match="cannot write there"):
+            JournaledOutputs([name], work).opened().__enter__()
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 

@@ -59,29 +59,8 @@ def test_rule_tokens(rules: list[tuple[list[bytes], list[bytes]]], factor: int) 
             assert [spans.tokens(row) for row in range(len(lines))] == expected
 
 
-raw_lines = st.one_of(
-    table_lines(),
-    st.lists(
-        st.sampled_from(
-            [
-                b"a",
-                b" ",
-                b"|||",
-                b"0.5",
-                b"-1",
-                b"nan",
-                b"\t",
-                b"\r",
-                b"|",
-                b"1e5",
-                b"e-",
-                b".",
-                b"1.",
-            ]
-        ),
-        max_size=10,
-    ).map(b"".join),
-)
+pieces = st.sampled_from([*b"a ||| 0.5 -1 nan | 1e5 e- . 1.".split(), b" ", b"\t", b"\r"])
+raw_lines = st.one_of(table_lines(), st.lists(pieces, max_size=10).map(b"".join))
 
 
 @given(st.lists(raw_lines, min_size=1, max_size=5), st.booleans())
@@ -145,9 +124,8 @@ def test_blocks_and_skipping(tmp_path: Path) -> None:
     path = tmp_path / "table.gz"
     lines = [b"s%d ||| t ||| 1" % i for i in range(10)]
     # two gzip members, the second without a final line feed
-    path.write_bytes(
-        gzip.compress(b"\n".join(lines[:5]) + b"\n") + gzip.compress(b"\n".join(lines[5:]))
-    )
+    members = b"\n".join(lines[:5]) + b"\n", b"\n".join(lines[5:])
+    path.write_bytes(b"".join(map(gzip.compress, members)))
     blocks = list(read_blocks(path, 4))
     assert [(len(b), b.first_line) for b in blocks] == [(4, 1), (4, 5), (2, 9)]
     assert b"".join(b.text for b in blocks) == b"\n".join(lines)
@@ -159,8 +137,6 @@ def test_positive_exponent_and_long_numbers() -> None:
     """Scores that the fast path cannot read are read correctly."""
     line = b"a ||| b ||| 1e2 0." + b"0" * 400 + b"1 -0 ||| 0-0"
     block = block_of([line, b"c ||| d ||| 1 2 3"], TableFormat(3, hierarchical=False))
-    assert (
-        block.with_replaced_scores(3, [[b"7", b"8"]])
-        == line.replace(b"-0 |||", b"7 |||") + b"\nc ||| d ||| 1 2 8"
-    )
+    expected = line.replace(b"-0 |||", b"7 |||") + b"\nc ||| d ||| 1 2 8"
+    assert block.with_replaced_scores(3, [[b"7", b"8"]]) == expected
     assert np.array_equal(block.token_spans("source").offsets, [0, 1, 2])

@@ -20,10 +20,5 @@ def test_no_whole_number(text: str) -> None:
 
 def test_whole_numbers() -> None:
     """Numbers are read up to the bound, with or without leading zeros."""
-    assert [whole_number(text, 100) for text in ("0", "7", "007", "100", b"42")] == [
-        0,
-        7,
-        7,
-        100,
-        42,
-    ]
+    read = [whole_number(text, 100) for text in ("0", "7", "007", "100", b"42")]
+    assert read == [0, 7, 7, 100, 42]

@@ -14,24 +14,15 @@ from phrasescore.errors import PhraseTableError
 from phrasescore.table.block import TableBlock, read_blocks, read_source_runs
 from phrasescore.table.phrase_table import parse_entry, parse_scores
 
-sources = st.lists(
-    st.sampled_from(
-        [b"a", b"a b", b"a|", b"a }", b"a!", b"b", b"\xc3\xa9", b"a ||", b"a||", b"||"]
-    ),
-    min_size=1,
-    max_size=12,
+phrase = st.sampled_from(
+    [b"a", b"a b", b"a|", b"a }", b"a!", b"b", b"\xc3\xa9", b"a ||", b"a||", b"||"]
 )
+sources = st.lists(phrase, min_size=1, max_size=12)
 same_file = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def table_of(phrases: list[bytes]) -> bytes:
-    return b"".join(
-        b"%b ||| t%d ||| 0.%d 1\n" % (phrase, i, i + 1) for i, phrase in enumerate(phrases)
-    )
-
-
-def source_of(line: bytes) -> bytes:
-    return line.split(b" ||| ")[0]
+    return b"".join(b"%b ||| t%d ||| 0.%d 1\n" % (p, i, i + 1) for i, p in enumerate(phrases))
 
 
 def runs_of(block: TableBlock) -> list[list[bytes]]:
@@ -49,15 +40,15 @@ def test_blocks_end_where_sources_end(tmp_path: Path, phrases: list[bytes], line
     assert b"".join(block.text for block in blocks) == text
     numbers = itertools.accumulate(map(len, blocks), initial=1)
     assert [block.first_line for block in blocks] == list(numbers)[:-1]
-    by_source = itertools.groupby(text.splitlines(keepends=True), source_of)
+    lines_of_text = text.splitlines(keepends=True)
+    by_source = itertools.groupby(lines_of_text, lambda line: line.split(b" ||| ")[0])
     expected = [list(run) for _, run in by_source]
     assert [run for block in blocks for run in runs_of(block)] == expected
     for block in blocks:
         first = len(runs_of(block)[0])
         assert len(block) <= lines or lines <= first >= len(block) - lines
     for block, following in itertools.pairwise(blocks[:-1]):
-        longer = len(block) + len(runs_of(following)[0])
-        assert longer >= lines
+        assert len(block) + len(runs_of(following)[0]) >= lines
 
 
 @same_file
@@ -66,11 +57,10 @@ def test_reading_goes_on(tmp_path: Path, phrases: list[bytes], lines: int) -> No
     """Reading after the lines of the first blocks gives the same remaining blocks."""
     (tmp_path / "table").write_bytes(b"".join(sorted(table_of(phrases).splitlines(True))))
     blocks = list(read_source_runs(tmp_path / "table", lines))
-    for number, block in enumerate(blocks):
-        again = read_source_runs(tmp_path / "table", lines, skip_lines=block.first_line - 1)
-        assert [(b.text, b.first_line) for b in again] == [
-            (b.text, b.first_line) for b in blocks[number:]
-        ]
+    for number, first in enumerate(blocks):
+        again = read_source_runs(tmp_path / "table", lines, skip_lines=first.first_line - 1)
+        remaining = [(block.text, block.first_line) for block in blocks[number:]]
+        assert [(block.text, block.first_line) for block in again] == remaining
     assert not list(read_source_runs(tmp_path / "table", lines, skip_lines=len(phrases)))
 
 

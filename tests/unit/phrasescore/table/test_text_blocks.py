@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from phrasescore.errors import CorpusError, PhraseTableError
 from phrasescore.table.phrase_table import scored_tokens
-from phrasescore.table.text_blocks import TextBlock, Texts
+from phrasescore.table.text_blocks import Texts
 
 PIECES = st.sampled_from([b"a", b"b|x", b"|", b" ", b"\t", b"\r", "\u00a0".encode(), b"\xff", b"["])
 LINES = st.lists(st.lists(PIECES, max_size=9).map(b"".join), max_size=12)
@@ -74,25 +74,18 @@ def test_side_by_side(
     paths = write(folder, "l", [*left, b"a"]), write(folder, "r", [*right, b"b"])
     left, right = [*left, b"a"], [*right, b"b"]
     pairs = list(zip(left, right, strict=False))
+    stripped = [[text.strip(b" \t\r") for text in pair] for pair in pairs]
     expected = [
-        [scored_tokens(text.strip(b" \t\r"), "source") for text in pair]
-        if pair[0].strip(b" \t\r")
-        else None
-        for pair in pairs
+        [scored_tokens(text, "source") for text in pair] if pair[0] else None for pair in stripped
     ]
     alone = abs(len(left) - len(right))
     assert read(Texts(paths, skips=True, lines_per_block=3)) == [*expected, *[None] * alone]
 
 
-def only_block(path: Path) -> TextBlock:
-    (block,) = Texts((path,), skips=True, bytes_per_block=1 << 24).blocks()
-    return block
-
-
 def test_new_columns_stand_before_a_carriage_return(tmp_path: Path) -> None:
     """New columns precede a carriage return; all other bytes are kept; the last line is ended."""
     path = write(tmp_path, "t", [b" a \tb\tc\r", b"", b"\r", b"a\tb"], ended=False)
-    block = only_block(path)
+    (block,) = Texts((path,), skips=True, bytes_per_block=1 << 24).blocks()
     columns = [[b"1", b"", b"", b"4"], [b"5", b"", b"", b"8"]]
     expected = b" a \tb\tc\t1\t5\r\n\t\t\n\t\t\r\na\tb\t4\t8\n"
     assert block.with_columns(columns) == expected

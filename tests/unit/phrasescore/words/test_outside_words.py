@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import ModelError
-from phrasescore.table.block import checked_block
-from phrasescore.table.phrase_table import TableFormat
+from phrasescore.table.block import TokenSpans
 from phrasescore.words.vocabulary import OutsideWords, Vocabulary
 
 KNOWN = Vocabulary.from_words([b"the", b"a"])
@@ -32,11 +31,7 @@ def plain_ln_share(phrase: list[bytes], counts: dict[bytes, int]) -> float:
 )
 def test_shares_by_their_definition(phrases: list[list[bytes]], counts: dict[bytes, int]) -> None:
     """Each unknown token of a phrase adds ln q; known tokens add nothing."""
-    lines = [b"s ||| " + b" ".join(phrase) + b" ||| 1" for phrase in phrases]
-    text = b"\n".join(lines)
-    spans = checked_block(text, len(lines), 1, "t", TableFormat(1, hierarchical=False)).token_spans(
-        "target"
-    )
+    spans, _ = TokenSpans.find_in_texts([b" ".join(phrase) for phrase in phrases], 0)
     outside = OutsideWords(tuple(counts), tuple(counts.values()))
     found = outside.ln_shares(spans, KNOWN.encode_spans(spans).tokens)
     assert found.tolist() == pytest.approx([plain_ln_share(phrase, counts) for phrase in phrases])

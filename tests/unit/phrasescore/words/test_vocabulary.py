@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from phrasescore.errors import ModelError
-from phrasescore.table.block import checked_block
-from phrasescore.table.phrase_table import TableFormat
+from phrasescore.table.block import TokenSpans
 from phrasescore.words.vocabulary import UNK_ID, Vocabulary, shortlist
 
 
@@ -21,28 +20,20 @@ def test_ids() -> None:
     assert vocabulary.words == (b"</s>", b"<unk>", b"the", b"house")
     assert vocabulary.encode([b"house", b"x", b"the"]) == [3, 1, 2]
     assert UNK_ID == 1
-
-
-def test_special_tokens_in_phrases_are_unknown() -> None:
-    """A token </s> in a phrase, as in glue rules, never becomes the end of the sentence."""
+    # a token </s> in a phrase, as in glue rules, never becomes the end of the sentence
     assert Vocabulary.from_words([b"a"]).encode([b"</s>", b"<unk>"]) == [1, 1]
 
 
-@given(
-    st.lists(
-        st.lists(st.sampled_from([b"a", b"b", b"</s>", b"<unk>", b"zz"]), min_size=1), min_size=1
-    )
-)
+tokens = st.sampled_from([b"a", b"b", b"</s>", b"<unk>", b"zz"])
+
+
+@given(st.lists(st.lists(tokens, min_size=1), min_size=1))
 def test_bulk_encoding(phrases: list[list[bytes]]) -> None:
     """Encoding a block gives the ids of encoding phrase by phrase."""
     vocabulary = Vocabulary.from_words([b"zz", b"b"])
-    lines = [b" ".join(phrase) + b" ||| t ||| 1" for phrase in phrases]
-    text = b"\n".join(lines)
-    block = checked_block(text, len(lines), 1, "t", TableFormat(1, hierarchical=False))
-    ids = vocabulary.encode_spans(block.token_spans("source"))
-    assert [row.tolist() for row in map(ids.__getitem__, range(len(ids)))] == [
-        vocabulary.encode(phrase) for phrase in phrases
-    ]
+    spans, _ = TokenSpans.find_in_texts([b" ".join(phrase) for phrase in phrases], 0)
+    ids = vocabulary.encode_spans(spans)
+    assert [ids[row].tolist() for row in range(len(ids))] == list(map(vocabulary.encode, phrases))
 
 
 @given(st.lists(st.integers(1, 4), max_size=8), st.integers(1, 6))
