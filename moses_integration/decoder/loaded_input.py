@@ -50,11 +50,7 @@ from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
-from moses_integration.language_model.back_off import (
-    LN_10,
-    ArrayLanguageModel,
-    read_language_model,
-)
+from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel, read_language_model
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.runs.identity import sha256_of

@@ -192,8 +192,7 @@ class AutomatonBuilder:
                     remedy="make the file again with the tool that wrote it",
                 )
             self._reserve(
-                rows=max(order, self._slots.size // 2),
-                nodes=max(order, self._nodes.size // 2),
+                rows=max(order, self._slots.size // 2), nodes=max(order, self._nodes.size // 2)
             )
 
     def _reserve(self, *, rows: int, nodes: int) -> None:

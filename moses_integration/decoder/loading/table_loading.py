@@ -355,12 +355,7 @@ def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -
 
 @compiled
 def _parse_target(
-    data: Bytes,
-    at: int,
-    end: int,
-    target: WordArrays,
-    words: NDArray[np.int32],
-    count: int,
+    data: Bytes, at: int, end: int, target: WordArrays, words: NDArray[np.int32], count: int
 ) -> tuple[int, int]:
     """Append the target words; return how many words there are now, and the problem code."""
     data, target, words = borrowed((data, target, words))
@@ -380,12 +375,7 @@ def _parse_target(
 
 @compiled
 def _parse_links(
-    data: Bytes,
-    at: int,
-    end: int,
-    target_words: int,
-    links: NDArray[np.int16],
-    count: int,
+    data: Bytes, at: int, end: int, target_words: int, links: NDArray[np.int16], count: int
 ) -> int:
     """Append a phrase's links, sorted by source, then target; return their total, or -1."""
     data, links = borrowed((data, links))

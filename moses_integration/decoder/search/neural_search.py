@@ -36,14 +36,7 @@ from moses_integration.decoder.search.stack_decoding import (
     step_score,
     within_distortion,
 )
-from moses_integration.decoder.search.stacks import (
-    HEAP_ENTRY,
-    NONE,
-    prune,
-    push,
-    put,
-    replace_best,
-)
+from moses_integration.decoder.search.stacks import HEAP_ENTRY, NONE, prune, push, put, replace_best
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 from phrasescore.words.hashing import with_room
 

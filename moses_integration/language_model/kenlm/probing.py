@@ -138,12 +138,7 @@ class Halves(NamedTuple):
 
 @compiled
 def find_matches(
-    halves: Halves,
-    first: int,
-    last: int,
-    index: KeyIndex,
-    matches: NDArray[np.int64],
-    found: int,
+    halves: Halves, first: int, last: int, index: KeyIndex, matches: NDArray[np.int64], found: int
 ) -> int:
     """Try the suffix halves ``first`` to ``last - 1`` with their word halves.
 

@@ -218,8 +218,7 @@ def _children(level: Level) -> NDArray[np.int64]:
 
 def _unknown_version(what: str, version: int) -> LanguageModelError:
     return LanguageModelError(
-        f"a KenLM binary with {what} of version {version}, which is not known",
-        remedy=BUILD_AGAIN,
+        f"a KenLM binary with {what} of version {version}, which is not known", remedy=BUILD_AGAIN
     )
 
 

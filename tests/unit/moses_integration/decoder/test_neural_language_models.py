@@ -8,11 +8,7 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
-from tests.support.neural_language_models import (
-    END,
-    PlainNeuralModel,
-    save_random_language_model,
-)
+from tests.support.neural_language_models import END, PlainNeuralModel, save_random_language_model
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import Hypothesis, PlainSearch, State
 from tests.support.random_system import random_sentences, write_random_system

@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.language_model.back_off import (
-    open_ngrams,
-    read_language_model,
-)
+from moses_integration.language_model.back_off import open_ngrams, read_language_model
 from moses_integration.language_model.kenlm import probing as kenlm_probing
 from moses_integration.language_model.kenlm.header import murmur_hash
 from moses_integration.language_model.kenlm.trie import unpack
@@ -100,11 +97,7 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
     [
         (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
         (34, b"incomplete\n", "a KenLM binary that is unfinished, cut off or damaged"),
-        (
-            60,
-            b"\x3f\x80\x00\x00",
-            "not of format version 5, or made on another kind of machine",
-        ),
+        (60, b"\x3f\x80\x00\x00", "not of format version 5, or made on another kind of machine"),
         (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
         (88, b"\xff", "the file ends within its header"),
         (92, bytes(4), "its header says order 3, multiplier 0"),
