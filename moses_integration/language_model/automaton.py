@@ -259,11 +259,12 @@ def _insert_rows(
         no_room = used[0].nodes + order >= nodes.size
         if no_room or (used[0].slots + order) * 5 > slots.size * 4:
             return row, _FULL
+        if contexts[row - first] < 0:
+            # an earlier row may have added the context as a suffix after the lookup
+            _look_ahead(slots, nodes, words[row:known], contexts[row - first :])
         context = contexts[row - first]
-        if context < 0:  # an earlier row may have added the context as a suffix after the lookup
-            context = _context_of(slots, words[row])
-            if context < 0:
-                return row, _NO_CONTEXT
+        if context < 0:
+            return row, _NO_CONTEXT
         word = np.int64(words[row, order - 1])
         slot = find_pair(slots, pair_key(context, word))
         if slots[slot].key != 0:  # the n-gram was listed before
@@ -303,17 +304,6 @@ def _look_ahead(
             near += find_pair(slots, pair_key(contexts[row], word))
             near += find_pair(slots, pair_key(nodes[contexts[row]].suffix, word))
     contexts[rows] = near  # stored only to keep the compiler from removing the prefetches
-
-
-@compiled
-def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
-    """Return the node of all words but the last, or -1."""
-    context = np.int64(words[0]) + 1
-    for position in range(1, words.size - 1):
-        context = _child(slots, context, words[position])
-        if context < 0:
-            break
-    return context
 
 
 @compiled

@@ -72,15 +72,6 @@ def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> Non
 
 
 @compiled_fast
-def rectify(values: Array, bias: Array) -> None:
-    """Add a bias to the rows of ``values (N, R)``, and apply the rectifier."""
-    for n in range(values.shape[0]):
-        row = values[n]
-        for r in range(bias.size):
-            row[r] = max(row[r] + bias[r], _ZERO)
-
-
-@compiled_fast
 def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
     """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
     for n in range(logits.shape[0]):
@@ -159,12 +150,8 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
 
 def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array of a model."""
-    E, H, R, V = (
-        settings.embedding,
-        settings.hidden,
-        settings.second_hidden,
-        settings.target_vocabulary,
-    )
+    E, H = settings.embedding, settings.hidden
+    R, V = settings.second_hidden, settings.target_vocabulary
     return {
         "embedding": (V + 1, E),
         "input_weight": ((settings.order - 1) * E, H),
@@ -233,7 +220,8 @@ class InputNetwork:
             inner = hidden[: rows.stop - first]
             first_layer(self._tables, self._input_bias, histories[rows], inner)
             np.matmul(inner, self._hidden_weight, out=vectors[rows])
-            rectify(vectors[rows], self._hidden_bias)
+            vectors[rows] += self._hidden_bias
+            np.maximum(vectors[rows], _ZERO, out=vectors[rows])
         if self._normalised:
             self._normalise(vectors, normalisers)
         else:
