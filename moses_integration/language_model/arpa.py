@@ -315,7 +315,6 @@ class _Lines:
         number: The 1-based line number of the last line returned.
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
-        at_border: Whether all lines of the current block were returned.
         loose: The 1-based line number of the first line read whose layout KenLM refuses.
     """
 
@@ -330,15 +329,11 @@ class _Lines:
 
     @property
     def cut_off(self) -> bool:
-        return self._unfinished and self.at_border
-
-    @property
-    def at_border(self) -> bool:
-        return self._at == self._buffer.size
+        return self._unfinished and self._at == self._buffer.size
 
     def block(self) -> NDArray[np.uint8]:
         """Return the unread lines of the buffer, refilled if necessary; empty at the end."""
-        if self.at_border and not self._unfinished:
+        if self._at == self._buffer.size and not self._unfinished:
             data = bytearray(next(self._blocks, b""))
             if data and not data.endswith(b"\n"):
                 data += b"\n"

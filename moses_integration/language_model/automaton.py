@@ -175,12 +175,9 @@ class AutomatonBuilder:
         """
         rows, order = ngrams.words.shape
         self._reserve(rows=rows, nodes=0 if longest else rows)
-        contexts = np.empty(_AHEAD + 1, np.int64)
         row = 0
         while True:
-            row, status = _insert_rows(
-                self._slots, self._nodes, self._used, ngrams, row, longest, contexts
-            )
+            row, status = _insert_rows(self._slots, self._nodes, self._used, ngrams, row, longest)
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
@@ -227,13 +224,7 @@ def _slots_for(entries: int) -> int:
 
 @compiled
 def _insert_rows(
-    slots: Records,
-    nodes: Records,
-    used: Records,
-    ngrams: NGrams,
-    row: int,
-    longest: bool,
-    contexts: NDArray[np.int64],
+    slots: Records, nodes: Records, used: Records, ngrams: NGrams, row: int, longest: bool
 ) -> tuple[int, int]:
     """Insert n-grams from ``row`` on; return the row where the insertion stopped, and the reason.
 
@@ -244,15 +235,15 @@ def _insert_rows(
         ngrams: The n-grams.
         row: The first row to insert.
         longest: Whether this is the highest order.
-        contexts: Scratch memory, one entry longer than the number of rows to look ahead.
     """
-    slots, nodes, used, ngrams, contexts = borrowed((slots, nodes, used, ngrams, contexts))
+    slots, nodes, used, ngrams = borrowed((slots, nodes, used, ngrams))
+    contexts = np.empty(_AHEAD + 1, np.int64)
     words, log10 = ngrams.words, ngrams.log10
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
         if row == known:
-            known = min(row + contexts.size - 1, words.shape[0])
+            known = min(row + _AHEAD, words.shape[0])
             _look_ahead(slots, nodes, words[row:known], contexts)
             first = row
         # an n-gram adds at most one missing suffix for each of its words
