@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
-from moses_integration.decoder.features.lm_scoring import PhraseScorer, recent_answers
+from moses_integration.decoder.features.lm_scoring import recent_answers
 from moses_integration.decoder.features.neural import HistoryScores, products_on_one_core
 from moses_integration.decoder.loaded_input import (
     LanguageModels,
@@ -291,7 +291,7 @@ class Decoder:
         model, numbers = loaded.model(flat), range(len(loaded.source.sentences))
         idle: SimpleQueue[_Worker] = SimpleQueue()
         for _ in range(min(threads, max(1, len(numbers)))):
-            idle.put(_Worker(loaded, model, self.system.settings, nbest))
+            idle.put(_Worker(loaded, model, nbest))
 
         def decoded_by_worker(number: int) -> DecodedSentence:
             worker = idle.get()
@@ -328,20 +328,14 @@ def _in_order(
 class _Worker:
     """Searches sentences of one input with one set of weights, one after the other.
 
-    The compiled search does not allocate memory. When it runs out of room, it returns. The worker
-    then enlarges its arrays, and the search continues where it stopped.
+    The compiled search does not enlarge arrays. When it runs out of room, it returns. The worker
+    then enlarges the arrays, and the search continues where it stopped.
     """
 
-    def __init__(
-        self,
-        loaded: LoadedInput,
-        model: Model,
-        settings: SearchSettings,
-        nbest: NBestSettings | None,
-    ) -> None:
-        self._loaded, self._model, self._nbest = loaded, model, nbest
+    def __init__(self, loaded: LoadedInput, model: Model, nbest: NBestSettings | None) -> None:
+        self._loaded, self._nbest = loaded, nbest
+        features, settings = loaded.system.features, loaded.system.settings
         self._cube_pruning = settings.search_algorithm == CUBE_PRUNING
-        features = loaded.system.features
         self._limits = Limits(
             stack=settings.stack,
             beam_ln=settings.beam_ln,
@@ -356,8 +350,8 @@ class _Worker:
         self._stacks = Stacks.new(longest, settings.stack)
         self._coverages = Coverages.new(longest)
         self._cubes = Cubes.new(longest)
-        recent = recent_answers(len(features.language_models))
-        self._language = PhraseScorer(model.models, model.phrases, recent)
+        own = model.language._replace(recent=recent_answers(len(features.language_models)))
+        self._model = model._replace(language=own)
         self._scores = HistoryScores(loaded.neural)
         self._waiting: Waiting | None = None
         if model.neural is not None:
@@ -377,7 +371,7 @@ class _Worker:
         records = self._stacks.records[: self._stacks.used[0]]
         wanted = self._nbest or NBestSettings(1)
         offsets, hypotheses, totals = best_paths(
-            records, complete, model.phrases.first, model.words, wanted, wanted.pops
+            records, complete, model.language.phrases.first, model.words, wanted, wanted.pops
         )
         phrases = records[hypotheses]
         derivations = Derivations(
@@ -395,13 +389,7 @@ class _Worker:
         progress = np.zeros(1, PROGRESS)
         while True:
             search = SentenceSearch(
-                self._model,
-                sentence,
-                self._limits,
-                self._language,
-                self._stacks,
-                self._coverages,
-                progress,
+                self._model, sentence, self._limits, self._stacks, self._coverages, progress
             )
             status = self._continued(search)
             if status == DONE:

@@ -14,12 +14,7 @@ import numpy as np
 
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
-from moses_integration.decoder.output import (
-    DecodedSentence,
-    best_line,
-    nbest_lines,
-    unknown_line,
-)
+from moses_integration.decoder.output import DecodedSentence, best_line, nbest_lines, unknown_line
 from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import files_read

@@ -14,10 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.decoder.features.derivations import Derivations
-from moses_integration.decoder.features.neural import (
-    HistoryScores,
-    products_on_one_core,
-)
+from moses_integration.decoder.features.neural import HistoryScores, products_on_one_core
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.rescoring import as_listed
@@ -197,10 +194,7 @@ class ForcedScorer:
 
 
 def force_score(
-    scorer: ForcedScorer,
-    path: str,
-    output: str | None,
-    comparison: ListComparison | None,
+    scorer: ForcedScorer, path: str, output: str | None, comparison: ListComparison | None
 ) -> int:
     """Recompute a list.
 

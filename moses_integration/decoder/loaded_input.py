@@ -22,7 +22,13 @@ from moses_integration.decoder.features.derivations import (
     feature_values,
 )
 from moses_integration.decoder.features.features import FeatureSet, ModelFeature
-from moses_integration.decoder.features.lm_scoring import PhraseWords, join_models, score_alone
+from moses_integration.decoder.features.lm_scoring import (
+    PhraseScorer,
+    PhraseWords,
+    join_models,
+    recent_answers,
+    score_alone,
+)
 from moses_integration.decoder.features.neural import HistoryScores, NeuralModels, NeuralTerms
 from moses_integration.decoder.features.reordering import (
     CLASSES,
@@ -50,11 +56,7 @@ from moses_integration.decoder.settings import SearchSettings
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
-from moses_integration.language_model.back_off import (
-    LN_10,
-    ArrayLanguageModel,
-    read_language_model,
-)
+from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel, read_language_model
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
 from phrasescore.runs.identity import sha256_of
@@ -167,12 +169,11 @@ def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
         numbers = np.array([model.order, model.begin_state, model.end_word])
         return [numbers, *model.tables, *model.words.arrays]
 
-    numbers, unigrams, nodes, slots, *words = cached_arrays(
-        cache, ("language model", sha256_of(path)), parse
-    )
+    key = "language model", sha256_of(path)
+    numbers, unigrams, nodes, slots, *words = cached_arrays(cache, key, parse)
     order, begin_state, end_word = numbers.tolist()
     tables = AutomatonTables(unigrams, nodes, slots)
-    return ArrayLanguageModel(order, WordTable.from_arrays(*words), tables, begin_state, end_word)
+    return ArrayLanguageModel(order, begin_state, end_word, tables, WordTable.from_arrays(*words))
 
 
 @dataclass(frozen=True)
@@ -235,9 +236,7 @@ class LoadedInput:
         backward, forward = orientation_places(features.reorderings)
         joined = join_models(models.ngrams)
         phrases = phrase_words(entries, [model.words for model in models.ngrams])
-        inner = np.zeros((len(entries), len(models.ngrams)), np.float32)
-        estimate = np.zeros((len(entries), len(models.ngrams)), np.float32)
-        score_alone(joined, phrases, inner, estimate)
+        inner, estimate = score_alone(joined, phrases)
         feature_tables = FeatureTables(
             static=entries.static,
             static_components=entries.static_components,
@@ -249,11 +248,7 @@ class LoadedInput:
             phrases=phrases,
             lm_components=np.array([model.first for model in features.language_models], np.int64),
             unknown_components=np.array(
-                [
-                    model.first + 1 if model.counts_unknown else -1
-                    for model in features.language_models
-                ],
-                np.int64,
+                [model.unknown for model in features.language_models], np.int64
             ),
         )
         return cls(
@@ -335,6 +330,7 @@ class LoadedInput:
         add_weighted(scores, values, weights, tables.backward)
         add_weighted(forward, values, weights, tables.forward)
         offsets, order = taken_runs(tables.phrases.first, chosen)
+        phrases = PhraseWords(offsets, np.ascontiguousarray(tables.phrases.words[:, order]))
         neural = None
         if np.any(own != 0):
             neural = NeuralTerms(
@@ -347,16 +343,10 @@ class LoadedInput:
             )
         return Model(
             options=Options(
-                first=first,
-                entry=chosen,
-                future=future[chosen],
-                score=scores,
-                forward=forward,
-                forward_class=self.forward_class[chosen],
+                first, chosen, future[chosen], scores, forward, self.forward_class[chosen]
             ),
             words=self.entries.targets.words[order],
-            phrases=PhraseWords(offsets, np.ascontiguousarray(tables.phrases.words[:, order])),
-            models=tables.models,
+            language=PhraseScorer(tables.models, phrases, recent_answers(len(lm_weights))),
             lm_weights=lm_weights,
             lowers=bool(np.all(lm_weights >= 0) and np.all(own >= 0)),
             distortion_weight=float(weights[tables.distortions].sum()),
@@ -370,8 +360,7 @@ class LoadedInput:
         for model, component in enumerate(self.tables.unknown_components.tolist()):
             if component >= 0:
                 unknown = self.tables.phrases.words["word"][model] == 0
-                counts = offsets_of(unknown)
-                total += weights[component] * (counts[first[1:]] - counts[first[:-1]])
+                total += weights[component] * np.diff(offsets_of(unknown)[first])
         return total
 
 
@@ -399,8 +388,7 @@ def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets
     pairs = WordTable()
-    words = numbers[words] if len(numbers) else words
-    rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, words))
+    rows = pairs.add_spans(*_pair_bytes(table.phrases, offsets, numbers[words]))
     # a pair that is not found has the index -1, which selects the last element: it is always -1
     last = np.full(len(pairs) + 1, -1)
     last[rows] = np.arange(len(rows))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -107,14 +108,12 @@ class _Phrase(NamedTuple):
 
 
 def _phrases(decoded: DecodedSentence, number: int) -> Iterator[_Phrase]:
-    derivations, offsets = decoded.derivations, decoded.loaded.entries.targets.word_offsets
-    target = 0
-    for at in range(derivations.offsets[number], derivations.offsets[number + 1]):
-        entry = int(derivations.entries[at])
-        size = int(offsets[entry + 1] - offsets[entry])
-        start, end = int(derivations.starts[at]), int(derivations.ends[at])
-        yield _Phrase(entry, start, end, target, size)
-        target += size
+    part = slice(*decoded.derivations.offsets[number : number + 2].tolist())
+    entries, starts, ends = (each[part] for each in decoded.derivations[1:])
+    offsets = decoded.loaded.entries.targets.word_offsets
+    sizes = offsets[entries + 1] - offsets[entries]
+    columns = entries, starts, ends, np.cumsum(sizes) - sizes, sizes
+    return itertools.starmap(_Phrase, zip(*(each.tolist() for each in columns), strict=True))
 
 
 def phrase_pairs(decoded: DecodedSentence, number: int) -> list[tuple[bytes, bytes]]:
@@ -234,5 +233,4 @@ def unknown_line(decoded: DecodedSentence) -> bytes:
     loaded = decoded.loaded
     words = loaded.source.sentences[decoded.sentence]
     unknown = loaded.unknown_words[words]
-    names = [loaded.source.words.word(int(word)) for word in words[unknown]]
-    return b"".join(name + b" " for name in names) + b"\n"
+    return b"".join(loaded.source.words.word(word) + b" " for word in words[unknown]) + b"\n"

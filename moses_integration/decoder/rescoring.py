@@ -40,6 +40,9 @@ class Rescorer:
         layout: The features of the search.
         scorers: The command of each program, by the name of its feature.
 
+    Attributes:
+        candidates: The maximum number of candidates of a sentence.
+
     Raises:
         IniError: The second weights do not fit the features.
         SettingsError: The commands do not have the names of the programs.
@@ -49,6 +52,7 @@ class Rescorer:
         self, rescoring: Rescoring, system: Path, layout: FeatureLayout, scorers: Mapping[str, str]
     ) -> None:
         self._rescoring, self._system = rescoring, system
+        self.candidates = rescoring.candidates
         self._weights = rescoring.flat_weights(layout, system)
         self._programs = rescoring.commands(scorers, system)
 
@@ -66,11 +70,6 @@ class Rescorer:
             )
         return cls(rescoring, Path(system), layout, scorers) if rescoring is not None else None
 
-    @property
-    def candidates(self) -> int:
-        """The maximum number of candidates of a sentence."""
-        return self._rescoring.candidates
-
     def identity(self) -> dict[str, object]:
         """Return everything that the second scores depend on, as JSON values."""
         device = None
@@ -87,8 +86,6 @@ class Rescorer:
         Raises:
             ModelError: A model is missing, damaged, or not the one of ``rescoring.json``.
         """
-        if not self._rescoring.models:
-            return []
         from moses_integration.nbest.rescoring import NBestModel
 
         folders = self._rescoring.folders(self._system)
@@ -97,18 +94,14 @@ class Rescorer:
     def best_first(self, found: Iterator[DecodedSentence]) -> Iterator[DecodedSentence]:
         """Yield sentences with reordered candidates, whose totals are the second scores."""
         while block := list(itertools.islice(found, BLOCK)):
-            yield from self._reordered(block)
-
-    def _reordered(self, block: Sequence[DecodedSentence]) -> Iterator[DecodedSentence]:
-        scores = self._scores(block)
-        begin = 0
-        for decoded in block:
-            end = begin + len(decoded)
-            own = {name: values[begin:end, None] for name, values in scores.items()}
-            values = [*decoded.nbest_features().values(), *own.values()]
-            sums = (as_listed(np.column_stack(values)) * self._weights).sum(1)
-            yield decoded.ranked(sums, own)
-            begin = end
+            scores, begin = self._scores(block), 0
+            for decoded in block:
+                end = begin + len(decoded)
+                own = {name: values[begin:end, None] for name, values in scores.items()}
+                values = [*decoded.nbest_features().values(), *own.values()]
+                sums = (as_listed(np.column_stack(values)) * self._weights).sum(1)
+                yield decoded.ranked(sums, own)
+                begin = end
 
     def _scores(self, block: Sequence[DecodedSentence]) -> dict[str, NDArray[np.float64]]:
         """Return (candidates of all sentences,) scores of each model and program, by name."""

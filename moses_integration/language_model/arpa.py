@@ -48,9 +48,7 @@ CUT_OFF = "the file was cut off: copy or make it again"
 
 _BACKSLASH = ord("\\")
 _TAB = ord("\t")
-# the two spellings of <unk>, concatenated
-_UNKNOWN_WORDS = np.frombuffer(b"<unk><UNK>", np.uint8)
-_UNKNOWN_LENGTH = 5
+_UNKNOWN_IN_CAPITALS = np.frombuffer(b"<UNK>", np.uint8)
 _MINUS_INFINITY = np.frombuffer(b"-inf", np.uint8)
 _BLOCK = 1 << 23
 _COUNT_LINE = re.compile(rb"ngram[ \t]+([0-9]{1,3})[ \t]*=[ \t]*([0-9]{1,18})")
@@ -84,6 +82,13 @@ def _field(block: Bytes, at: int, stop: int) -> tuple[int, int]:
 
 
 @compiled
+def _is(block: Bytes, start: int, stop: int, text: Bytes) -> bool:
+    """Return whether ``block[start:stop]`` equals a text."""
+    block = borrowed(block)
+    return stop - start == text.size and same_bytes(block, start, text, 0, text.size)
+
+
+@compiled
 def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     """Parse the log10 p that starts a line; return its value, its end, and whether it is valid.
 
@@ -91,8 +96,7 @@ def _log10(block: Bytes, start: int, stop: int) -> tuple[float, int, bool]:
     """
     block = borrowed(block)
     start, end = _field(block, start, stop)
-    size = _MINUS_INFINITY.size
-    if end - start == size and same_bytes(block, start, _MINUS_INFINITY, 0, size):
+    if _is(block, start, end, _MINUS_INFINITY):
         return -LARGEST_LOG10, end, True
     log10, good = parse_number(block, start, end)
     return max(log10, -LARGEST_LOG10), end, good and log10 <= 0.0
@@ -107,15 +111,6 @@ def _backoff(block: Bytes, at: int, stop: int) -> tuple[float, bool]:
         return 0.0, True
     backoff, good = parse_number(block, start, end)
     return backoff, good and abs(backoff) <= LARGEST_LOG10 and end == stop
-
-
-@compiled
-def _is_unknown(block: Bytes, start: int, stop: int) -> bool:
-    """Return whether a word is ``<unk>`` or ``<UNK>``."""
-    return stop - start == _UNKNOWN_LENGTH and (
-        same_bytes(block, start, _UNKNOWN_WORDS, 0, _UNKNOWN_LENGTH)
-        or same_bytes(block, start, _UNKNOWN_WORDS, _UNKNOWN_LENGTH, _UNKNOWN_LENGTH)
-    )
 
 
 @compiled
@@ -153,7 +148,7 @@ def parse_ngrams(
             if start == after:
                 return at, row, row, loose
             word = find_word(words, block, start, after)
-            if word < 0 and _is_unknown(block, start, after):
+            if word < 0 and _is(block, start, after, _UNKNOWN_IN_CAPITALS):
                 word = 0
             # longer n-grams contain only words of 1-grams
             if word < 0 and order > 1:
@@ -320,7 +315,6 @@ class _Lines:
         number: The 1-based line number of the last line returned.
         cut_off: Whether the last line returned is the last line of the file and lacks its line
             feed.
-        at_border: Whether all lines of the current block were returned.
         loose: The 1-based line number of the first line read whose layout KenLM refuses.
     """
 
@@ -335,15 +329,11 @@ class _Lines:
 
     @property
     def cut_off(self) -> bool:
-        return self._unfinished and self.at_border
-
-    @property
-    def at_border(self) -> bool:
-        return self._at == self._buffer.size
+        return self._unfinished and self._at == self._buffer.size
 
     def block(self) -> NDArray[np.uint8]:
         """Return the unread lines of the buffer, refilled if necessary; empty at the end."""
-        if self.at_border and not self._unfinished:
+        if self._at == self._buffer.size and not self._unfinished:
             data = bytearray(next(self._blocks, b""))
             if data and not data.endswith(b"\n"):
                 data += b"\n"

@@ -175,12 +175,9 @@ class AutomatonBuilder:
         """
         rows, order = ngrams.words.shape
         self._reserve(rows=rows, nodes=0 if longest else rows)
-        contexts = np.empty(_AHEAD + 1, np.int64)
         row = 0
         while True:
-            row, status = _insert_rows(
-                self._slots, self._nodes, self._used, ngrams, row, longest, contexts
-            )
+            row, status = _insert_rows(self._slots, self._nodes, self._used, ngrams, row, longest)
             if status == _DONE:
                 return
             if status == _NO_CONTEXT:
@@ -192,8 +189,7 @@ class AutomatonBuilder:
                     remedy="make the file again with the tool that wrote it",
                 )
             self._reserve(
-                rows=max(order, self._slots.size // 2),
-                nodes=max(order, self._nodes.size // 2),
+                rows=max(order, self._slots.size // 2), nodes=max(order, self._nodes.size // 2)
             )
 
     def _reserve(self, *, rows: int, nodes: int) -> None:
@@ -228,13 +224,7 @@ def _slots_for(entries: int) -> int:
 
 @compiled
 def _insert_rows(
-    slots: Records,
-    nodes: Records,
-    used: Records,
-    ngrams: NGrams,
-    row: int,
-    longest: bool,
-    contexts: NDArray[np.int64],
+    slots: Records, nodes: Records, used: Records, ngrams: NGrams, row: int, longest: bool
 ) -> tuple[int, int]:
     """Insert n-grams from ``row`` on; return the row where the insertion stopped, and the reason.
 
@@ -245,26 +235,27 @@ def _insert_rows(
         ngrams: The n-grams.
         row: The first row to insert.
         longest: Whether this is the highest order.
-        contexts: Scratch memory, one entry longer than the number of rows to look ahead.
     """
-    slots, nodes, used, ngrams, contexts = borrowed((slots, nodes, used, ngrams, contexts))
+    slots, nodes, used, ngrams = borrowed((slots, nodes, used, ngrams))
+    contexts = np.empty(_AHEAD + 1, np.int64)
     words, log10 = ngrams.words, ngrams.log10
     order = words.shape[1]
     known = row  # the first row whose context was not looked up
     while row < words.shape[0]:
         if row == known:
-            known = min(row + contexts.size - 1, words.shape[0])
+            known = min(row + _AHEAD, words.shape[0])
             _look_ahead(slots, nodes, words[row:known], contexts)
             first = row
         # an n-gram adds at most one missing suffix for each of its words
         no_room = used[0].nodes + order >= nodes.size
         if no_room or (used[0].slots + order) * 5 > slots.size * 4:
             return row, _FULL
+        if contexts[row - first] < 0:
+            # an earlier row may have added the context as a suffix after the lookup
+            _look_ahead(slots, nodes, words[row:known], contexts[row - first :])
         context = contexts[row - first]
-        if context < 0:  # an earlier row may have added the context as a suffix after the lookup
-            context = _context_of(slots, words[row])
-            if context < 0:
-                return row, _NO_CONTEXT
+        if context < 0:
+            return row, _NO_CONTEXT
         word = np.int64(words[row, order - 1])
         slot = find_pair(slots, pair_key(context, word))
         if slots[slot].key != 0:  # the n-gram was listed before
@@ -304,17 +295,6 @@ def _look_ahead(
             near += find_pair(slots, pair_key(contexts[row], word))
             near += find_pair(slots, pair_key(nodes[contexts[row]].suffix, word))
     contexts[rows] = near  # stored only to keep the compiler from removing the prefetches
-
-
-@compiled
-def _context_of(slots: Records, words: NDArray[np.int32]) -> int:
-    """Return the node of all words but the last, or -1."""
-    context = np.int64(words[0]) + 1
-    for position in range(1, words.size - 1):
-        context = _child(slots, context, words[position])
-        if context < 0:
-            break
-    return context
 
 
 @compiled

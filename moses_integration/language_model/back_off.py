@@ -53,17 +53,17 @@ class ArrayLanguageModel:
 
     Attributes:
         order: The number of words of the longest n-gram.
-        words: The vocabulary.
-        tables: The automaton.
         begin_state: The state after ``<s>``.
         end_word: The id of ``</s>``.
+        tables: The automaton.
+        words: The vocabulary.
     """
 
     order: int
-    words: WordTable
-    tables: AutomatonTables
     begin_state: int
     end_word: int
+    tables: AutomatonTables
+    words: WordTable
 
 
 class KenlmBinary:
@@ -87,17 +87,13 @@ class KenlmBinary:
         sections = Sections(data)
         header = read_header(sections)
         self.counts = header.counts
-        self._model: ProbingModel | TrieModel
-        if header.kind == PROBING:
-            self._model = ProbingModel(sections, header)
-        else:
-            self._model = TrieModel(sections, header)
+        kind = ProbingModel if header.kind == PROBING else TrieModel
+        self._model: ProbingModel | TrieModel = kind(sections, header)
         self.words = read_words(sections.rest(), self._model.hashes)
         unknown = self._model.unigrams[UNKNOWN_WORD]
         self.has_unknown = bool(unknown["log10"] != UNKNOWN_LOG10)
-        self.unknown_is_context = bool(
-            unknown["backoff"] == 0 and not np.signbit(unknown["backoff"])
-        )
+        backoff = unknown["backoff"]
+        self.unknown_is_context = bool(backoff == 0 and not np.signbit(backoff))
 
     def blocks(self) -> Iterator[NGrams]:
         """Yield the n-grams, lowest order first, a block for each order.
@@ -108,14 +104,9 @@ class KenlmBinary:
             LanguageModelError: The file is damaged, or reading would take too long.
         """
         unigrams = self._model.unigrams
-        yield _checked(
-            NGrams(
-                np.arange(unigrams.size, dtype=np.int32)[:, None],
-                -np.abs(unigrams["log10"]),
-                unigrams["backoff"].copy(),
-            )
-        )
-        yield from map(_checked, self._model.longer())
+        words = np.arange(unigrams.size, dtype=np.int32)[:, None]
+        shortest = NGrams(words, -np.abs(unigrams["log10"]), unigrams["backoff"].copy())
+        yield from map(_checked, itertools.chain([shortest], self._model.longer()))
 
 
 def _checked(ngrams: NGrams) -> NGrams:

@@ -145,7 +145,7 @@ class NGramCounts:
         order: The number of words of each n-gram.
         last: The position of the last word in one occurrence of each n-gram, shape (n-grams,).
         occurrences: The number of occurrences of each n-gram, shape (n-grams,).
-        extensions: The number of different words that precede each n-gram, shape (n-grams,).
+        adjusted: The adjusted count of each n-gram, shape (n-grams,).
         number_at: For each position of the text, the index of the n-gram that ends there, or -1 if
             none does; empty in the highest order.
     """
@@ -153,7 +153,7 @@ class NGramCounts:
     order: int
     last: NDArray[np.int32]
     occurrences: NDArray[np.int32]
-    extensions: NDArray[np.int32]
+    adjusted: NDArray[np.int32]
     number_at: NDArray[np.int32]
 
 
@@ -174,22 +174,20 @@ def count_ngrams(
     is_first = shared < order
     firsts = np.flatnonzero(is_first)
     last = positions[firsts]
-    occurrences = np.diff(firsts, append=positions.size).astype(np.int32)
-    extensions = np.add.reduceat(shared <= order, firsts, dtype=np.int32)
-    if order > 1:
-        number_at = np.full(corpus.ids.size if order < highest else 0, -1, np.int32)
-        if order < highest:
-            number_at[positions] = np.cumsum(is_first, dtype=np.int32) - 1
-        return NGramCounts(order, last, occurrences, extensions, number_at)
-    # <unk> and <s> are never counted; position 0 is <unk>, position 1 always <s>
-    first, none = np.array([UNKNOWN, BEGIN], np.int32), np.zeros(2, np.int32)
-    return NGramCounts(
-        1,
-        np.concatenate([first, last]),
-        np.concatenate([none, occurrences]),
-        np.concatenate([none, extensions]),
-        corpus.ids,
-    )
+    occurrences = adjusted = np.diff(firsts, append=positions.size).astype(np.int32)
+    number_at = np.empty(0, np.int32)
+    if order < highest:
+        different_before = np.add.reduceat(shared <= order, firsts, dtype=np.int32)
+        after_begin = corpus.ids[last - order + 1] == BEGIN
+        adjusted = np.where(after_begin, occurrences, different_before)
+        number_at = np.full(corpus.ids.size, -1, np.int32)
+        number_at[positions] = np.cumsum(is_first, dtype=np.int32) - 1
+    if order == 1:
+        # <unk> and <s> are never counted; position 0 is <unk>, position 1 always <s>
+        last = np.insert(last, 0, [UNKNOWN, BEGIN])
+        occurrences, adjusted = np.insert(occurrences, 0, [0, 0]), np.insert(adjusted, 0, [0, 0])
+        number_at = corpus.ids
+    return NGramCounts(order, last, occurrences, adjusted, number_at)
 
 
 def write_arpa(
@@ -219,43 +217,34 @@ def write_arpa(
         counts = "".join(f"ngram {length}={number}\n" for length, number in enumerate(types, 1))
         stream.write(f"\\data\\\n{counts}\n".encode())
         text = Phrases.of_text(corpus.ids, corpus.words)
-        below = None
+        # order 0 is the empty n-gram; <s> has no part of its probability: it is never predicted
+        none, number_at = np.empty(0, np.int32), np.zeros(corpus.ids.size, np.int32)
+        below = NGramCounts(0, none, none, none, number_at)
+        prob = np.array([1.0 / float(np.float32(len(corpus.words) - 1))], np.float32)
         for length in range(1, order + 1):
             ngrams = count_ngrams(corpus, by_words, length, highest=order)
-            count = _adjusted_counts(corpus, ngrams, order)
-            discounts.append(_estimate_discounts(ngrams, count, by_words, order))
-            weights = _weigh(corpus, ngrams, count, discounts[-1], below)
-            if below is not None:
-                _write_section(stream, text, below, weights.gamma)
+            discounts.append(_estimate_discounts(ngrams, by_words))
+            longer_prob, gamma = _weigh(ngrams, discounts[-1], below, prob)
+            if length > 1:
+                _write_section(stream, text, below, prob, gamma)
                 progress.advance(types[length - 2])
-            below = weights
-        assert below is not None
-        _write_section(stream, text, below, None)
+            below, prob = ngrams, longer_prob
+        _write_section(stream, text, below, prob, None)
         stream.write(b"\\end\\\n")
     return types, tuple(discounts)
 
 
-def _adjusted_counts(corpus: Corpus, ngrams: NGramCounts, order: int) -> NDArray[np.int32]:
-    """Return the adjusted counts of n-grams, shape (n-grams,)."""
-    if ngrams.order == order:
-        return ngrams.occurrences
-    after_begin = corpus.ids[ngrams.last - ngrams.order + 1] == BEGIN
-    return np.where(after_begin, ngrams.occurrences, ngrams.extensions)
-
-
-def _estimate_discounts(
-    ngrams: NGramCounts, count: NDArray[np.int32], by_words: SortedPositions, order: int
-) -> Discounts:
+def _estimate_discounts(ngrams: NGramCounts, by_words: SortedPositions) -> Discounts:
     """Estimate the discounts of one order in closed form (Chen and Goodman 1998, equation 26).
 
     The result is the fallback if the data are too small or artificial for an estimate.
     """
     # how many n-grams occur once, twice, three times, four times
-    n = np.bincount(np.minimum(count, 5), minlength=6)
-    last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.order < order else -1
+    n = np.bincount(np.minimum(ngrams.adjusted, 5), minlength=6)
+    last = int(ngrams.number_at[by_words.positions[-1]]) if ngrams.number_at.size else -1
     if last >= 0:
         # lmplz uses the raw count of the very last n-gram; do the same, so that the digits agree
-        n[min(int(count[last]), 5)] -= 1
+        n[min(int(ngrams.adjusted[last]), 5)] -= 1
         n[min(int(ngrams.occurrences[last]), 5)] += 1
     if not n[1:4].all():
         return FALLBACK
@@ -268,39 +257,23 @@ def _estimate_discounts(
     return float(amounts[0]), float(amounts[1]), float(amounts[2])
 
 
-@dataclass(frozen=True)
-class _Weights:
-    """The n-grams of one order with their probabilities and the back-off weights of contexts.
-
-    Attributes:
-        ngrams: The n-grams.
-        prob: The interpolated probability of each n-gram, shape (n-grams,).
-        gamma: The weight of the lower order in each context, shape (contexts,); 1 if nothing
-            follows the context.
-    """
-
-    ngrams: NGramCounts
-    prob: NDArray[np.float32]
-    gamma: NDArray[np.float32]
-
-
 def _weigh(
-    corpus: Corpus,
-    ngrams: NGramCounts,
-    count: NDArray[np.int32],
-    discounts: Discounts,
-    below: _Weights | None,
-) -> _Weights:
-    """Estimate the probabilities of one order from the counts and the lower order ``below``."""
-    amounts = np.array([0.0, *discounts], np.float32)
-    if below is None:
-        context = suffix = np.zeros(count.size, np.int32)
-        # without <s>, which is never predicted
-        lower = np.array([1.0 / float(np.float32(len(corpus.words) - 1))], np.float32)
-    else:
-        context = below.ngrams.number_at[ngrams.last - 1]
-        suffix = below.ngrams.number_at[ngrams.last]
-        lower = below.prob
+    ngrams: NGramCounts, discounts: Discounts, below: NGramCounts, lower: NDArray[np.float32]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Estimate the probabilities of one order from its counts and the order below.
+
+    Args:
+        ngrams: The n-grams.
+        discounts: The discounts of their order.
+        below: The n-grams of the order below.
+        lower: The interpolated probabilities of ``below``.
+
+    Returns:
+        The interpolated probability of each n-gram, shape (n-grams,). The weight of the lower order
+        in each context, shape (contexts,); 1 if nothing follows the context.
+    """
+    count, amounts = ngrams.adjusted, np.array([0.0, *discounts], np.float32)
+    context, suffix = below.number_at[ngrams.last - 1], below.number_at[ngrams.last]
     # for each context: the total count after it, and the mass that discounts leave to lower orders
     total = np.bincount(context, count, lower.size).astype(np.float32)  # sums are exact in float64
     mass = np.zeros(lower.size, np.float32)
@@ -313,27 +286,31 @@ def _weigh(
     prob -= amounts[np.minimum(count, 3)]
     prob /= total[context]
     prob += gamma[context] * lower[suffix]
-    if below is None:
+    if ngrams.order == 1:
         prob[BEGIN] = 1.0  # as in lmplz, so that scoring <s> costs nothing
-    return _Weights(ngrams, prob, gamma)
+    return prob, gamma
 
 
 def _write_section(
-    stream: BinaryIO, text: Phrases, weights: _Weights, gamma: NDArray[np.float32] | None
+    stream: BinaryIO,
+    text: Phrases,
+    ngrams: NGramCounts,
+    prob: NDArray[np.float32],
+    gamma: NDArray[np.float32] | None,
 ) -> None:
     """Write the n-grams of one order; ``gamma`` holds their back-off weights, if any."""
-    order = weights.ngrams.order
-    stream.write(f"\\{order}-grams:\n".encode())
-    prob = np.minimum(weights.prob, np.float32(1))  # a rounded value may exceed 1 in the last digit
+    stream.write(f"\\{ngrams.order}-grams:\n".encode())
+    prob = np.minimum(prob, np.float32(1))  # a rounded value may exceed 1 in the last digit
+    separator = b"\n" if gamma is None else b"\t"
     for start in range(0, prob.size, _ROWS_AT_ONCE):
         part = slice(start, start + _ROWS_AT_ONCE)
-        first = weights.ngrams.last[part] - np.int32(order - 1)
-        ngrams = text._replace(positions=first, lengths=np.full(first.size, order, np.uint8))
+        first = ngrams.last[part] - np.int32(ngrams.order - 1)
+        lengths = np.full(first.size, ngrams.order, np.uint8)
+        phrases = text._replace(positions=first, lengths=lengths)
         columns = [log10_texts(prob[part], b"\t")]
         if gamma is not None:
             columns.append(log10_texts(gamma[part], b"\n"))
-        separator = b"\n" if gamma is None else b"\t"
-        for lines in assembled_lines((ngrams,), separator, columns, before=1):
+        for lines in assembled_lines((phrases,), separator, columns, before=1):
             stream.write(lines)
     stream.write(b"\n")
 

@@ -72,15 +72,6 @@ def first_layer(tables: Array, bias: Array, histories: Array, out: Array) -> Non
 
 
 @compiled_fast
-def rectify(values: Array, bias: Array) -> None:
-    """Add a bias to the rows of ``values (N, R)``, and apply the rectifier."""
-    for n in range(values.shape[0]):
-        row = values[n]
-        for r in range(bias.size):
-            row[r] = max(row[r] + bias[r], _ZERO)
-
-
-@compiled_fast
 def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
     """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
     for n in range(logits.shape[0]):
@@ -159,12 +150,8 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
 
 def _shapes(settings: FeedForwardLmSettings) -> dict[str, tuple[int, ...]]:
     """Return the shape of each array of a model."""
-    E, H, R, V = (
-        settings.embedding,
-        settings.hidden,
-        settings.second_hidden,
-        settings.target_vocabulary,
-    )
+    E, H = settings.embedding, settings.hidden
+    R, V = settings.second_hidden, settings.target_vocabulary
     return {
         "embedding": (V + 1, E),
         "input_weight": ((settings.order - 1) * E, H),
@@ -200,6 +187,7 @@ class InputNetwork:
     ) -> None:
         # `read_feed_forward_lm` checks the kind
         settings, weights = cast("FeedForwardLmSettings", stored.settings), stored.weights
+        self._weights = weights
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised
@@ -207,15 +195,10 @@ class InputNetwork:
         embedding = weights["embedding"][[*ids, start]]
         places = weights["input_weight"].reshape(self.context, settings.embedding, -1)
         self._tables = np.ascontiguousarray(np.matmul(embedding[None], places))
-        self._input_bias = weights["input_bias"]
-        self._hidden_weight = weights["hidden_weight"]
-        self._hidden_bias = weights["hidden_bias"]
-        self._all_words = weights["output_words"]
-        self._all_bias = weights["output_bias"]
         asked = [*ids, _END]
-        self._words = self._all_words[asked]
-        self._bias = self._all_bias[asked] + np.array([*ln_shares, 0.0], np.float32)
-        self._normaliser_rows = max(16, _LOGITS_BYTES // self._all_bias.nbytes)
+        self._words = weights["output_words"][asked]
+        self._bias = weights["output_bias"][asked] + np.array([*ln_shares, 0.0], np.float32)
+        self._normaliser_rows = max(16, _LOGITS_BYTES // weights["output_bias"].nbytes)
 
     def read(self, histories: Numbers, vectors: Floats, normalisers: Floats) -> None:
         """Compute the last hidden layer of histories, and their normalisers.
@@ -226,14 +209,16 @@ class InputNetwork:
             vectors: Filled with the last hidden layer, shape (N, width).
             normalisers: Filled with ln Z, or with 0 if scores omit it, shape (N,).
         """
-        histories = histories[:, histories.shape[1] - self.context :]
-        hidden = np.empty((min(_CHUNK, len(histories)), self._input_bias.size), np.float32)
+        histories, weights = histories[:, histories.shape[1] - self.context :], self._weights
+        hidden = np.empty((min(_CHUNK, len(histories)), weights["input_bias"].size), np.float32)
         for first in range(0, len(histories), _CHUNK):
-            rows = slice(first, min(first + _CHUNK, len(histories)))
-            inner = hidden[: rows.stop - first]
-            first_layer(self._tables, self._input_bias, histories[rows], inner)
-            np.matmul(inner, self._hidden_weight, out=vectors[rows])
-            rectify(vectors[rows], self._hidden_bias)
+            part = vectors[first : first + _CHUNK]
+            inner = hidden[: len(part)]
+            words = histories[first : first + _CHUNK]
+            first_layer(self._tables, weights["input_bias"], words, inner)
+            np.matmul(inner, weights["hidden_weight"], out=part)
+            part += weights["hidden_bias"]
+            np.maximum(part, _ZERO, out=part)
         if self._normalised:
             self._normalise(vectors, normalisers)
         else:
@@ -241,11 +226,12 @@ class InputNetwork:
 
     def _normalise(self, vectors: Floats, normalisers: Floats) -> None:
         rows = max(1, min(self._normaliser_rows, len(vectors)))
-        logits = np.empty((rows, self._all_bias.size), np.float32)
+        bias = self._weights["output_bias"]
+        logits = np.empty((rows, bias.size), np.float32)
         for first in range(0, len(vectors), rows):
             part = vectors[first : first + rows]
-            np.matmul(part, self._all_words.T, out=logits[: len(part)])
-            ln_normalisers(logits[: len(part)], self._all_bias, normalisers[first : first + rows])
+            np.matmul(part, self._weights["output_words"].T, out=logits[: len(part)])
+            ln_normalisers(logits[: len(part)], bias, normalisers[first : first + rows])
 
     def score(
         self, vectors: Floats, normalisers: Floats, rows: Numbers, words: Numbers, out: Floats

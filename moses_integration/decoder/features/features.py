@@ -30,19 +30,9 @@ _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
 # sections that this package reads, or that affect only messages
-_READ = frozenset(
-    [
-        "feature",
-        "weight",
-        "weight-add",
-        "mapping",
-        *(field.name.replace("_", "-") for field in fields(SearchSettings)),
-        "threads",
-        "verbose",
-        "description",
-        "no-cache",
-    ]
-)
+_READ = {"feature", "weight", "weight-add", "mapping"}
+_READ |= {"threads", "verbose", "description", "no-cache"}
+_READ |= {field.name.replace("_", "-") for field in fields(SearchSettings)}
 # sections that are harmless if they have the default value
 _DEFAULT_ONLY = {
     "input-factors": "0",
@@ -92,10 +82,11 @@ class LanguageModelFeature(ModelFeature):
     """A language model.
 
     Args:
-        counts_unknown: Whether a second component counts the words that the model does not know.
+        unknown: The index of the component that counts the words that the model does not know; -1
+            for none.
     """
 
-    counts_unknown: bool
+    unknown: int
 
 
 @dataclass(frozen=True)
@@ -222,8 +213,8 @@ def _table(line: FeatureLine, part: slice) -> PhraseTableFeature:
 
 
 def _language_model(line: FeatureLine, part: slice) -> LanguageModelFeature:
-    counts_unknown = part.stop - part.start == 2
-    return LanguageModelFeature(line.options["path"], line.line, part.start, counts_unknown)
+    unknown = part.start + 1 if part.stop - part.start == 2 else -1
+    return LanguageModelFeature(line.options["path"], line.line, part.start, unknown)
 
 
 def _neural_model(line: FeatureLine, part: slice) -> NeuralModelFeature:

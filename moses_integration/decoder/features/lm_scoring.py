@@ -138,24 +138,22 @@ class PhraseScorer(NamedTuple):
 
 @compiled
 def score_alone(
-    models: LanguageModels,
-    phrases: PhraseWords,
-    inner_log10: NDArray[np.float32],
-    estimate_log10: NDArray[np.float32],
-) -> None:
+    models: LanguageModels, phrases: PhraseWords
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Score all phrases without context; fill ``state`` and ``rest`` of ``phrases.words``.
 
     Args:
         models: The models.
         phrases: The phrases; the word ids are filled in already.
-        inner_log10: Filled with the log10 probability of the words whose n - 1 predecessors are all
-            in the phrase, shape (entries, models).
-        estimate_log10: Filled with the log10 probability of the first n - 1 words, scored as if
-            nothing preceded the phrase, shape (entries, models).
+
+    Returns:
+        The log10 probability of the words whose n - 1 predecessors are all in the phrase, and the
+        log10 probability of the first n - 1 words, scored as if nothing preceded the phrase; both
+        of shape (entries, models).
     """
-    models, phrases, inner_log10, estimate_log10 = borrowed(
-        (models, phrases, inner_log10, estimate_log10)
-    )
+    models, phrases = borrowed((models, phrases))
+    shape = (phrases.first.size - 1, models.order.size)
+    inner_log10, estimate_log10 = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
     for model in range(models.order.size):
         tables = model_tables(models, model)
         context = models.order[model] - 1
@@ -175,8 +173,8 @@ def score_alone(
                 log10 = phrases.words[model, at].rest
                 phrases.words[model, at].rest = rest
                 rest += log10
-            inner_log10[entry, model] = inner
-            estimate_log10[entry, model] = rest
+            inner_log10[entry, model], estimate_log10[entry, model] = inner, rest
+    return inner_log10, estimate_log10
 
 
 @inlined

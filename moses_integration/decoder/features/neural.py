@@ -55,13 +55,8 @@ EDGE = np.dtype(
 )
 # the key of an edge combines its node + 1 with its word
 _EDGE_SLOT = np.dtype([("key", np.uint64), ("edge", np.int32)])
-HISTORIES_USED = np.dtype(
-    [
-        ("nodes", np.int64),
-        ("edges", np.int64),
-        ("scored", np.int64),  # how many edges have known scores; these edges come first
-    ]
-)
+# ``scored`` is how many edges have known scores; these edges come first
+HISTORIES_USED = np.dtype([("nodes", np.int64), ("edges", np.int64), ("scored", np.int64)])
 
 
 class NeuralTerms(NamedTuple):
@@ -101,11 +96,6 @@ class NeuralModels:
     components: NDArray[np.int64]
     numbers: NDArray[np.int32]
     boundary: int
-
-    @property
-    def context(self) -> int:
-        """The number of words of the longest history that a model reads; 0 without models."""
-        return max((network.context for network in self.networks), default=0)
 
     @classmethod
     def prepare(
@@ -264,35 +254,6 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     return np.int64(slot.edge)
 
 
-@compiled
-def _place_histories(
-    edges: Records,
-    row_of: NDArray[np.int32],
-    first: int,
-    words: NDArray[np.int32],
-    rows: NDArray[np.int32],
-) -> NDArray[np.int32]:
-    """Give each history that has no row the next free row; return these histories.
-
-    Args:
-        edges: The edges to score.
-        row_of: The row of each history, -1 for none; filled.
-        first: The first free row.
-        words: The word of each edge; filled.
-        rows: The row of the history of each edge; filled.
-    """
-    new = np.empty(edges.size, np.int32)
-    count = 0
-    for at in range(edges.size):
-        edge = edges[at]
-        if row_of[edge.node] == _NONE:
-            row_of[edge.node] = first + count
-            new[count] = edge.node
-            count += 1
-        words[at], rows[at] = edge.word, row_of[edge.node]
-    return new[:count]
-
-
 class HistoryScores:
     """The graph of one sentence's histories, with scores; one object for each thread.
 
@@ -302,7 +263,8 @@ class HistoryScores:
 
     def __init__(self, models: NeuralModels) -> None:
         self._models = models
-        self.histories = Histories.new(models.context)
+        longest = max((network.context for network in models.networks), default=0)
+        self.histories = Histories.new(longest)
         widths = [network.width for network in models.networks]
         self._max_rows = max(_FIRST_KEPT, _KEPT_BYTES // (4 * max(widths, default=1)))
         # for each network, one row for each history that it read, with the last hidden layer;
@@ -336,9 +298,12 @@ class HistoryScores:
             return
         edges = self.histories.edges[first:last]
         self._make_room(len(edges))
-        words, rows = np.empty((2, len(edges)), np.int32)
-        new = _place_histories(edges, self._row_of, self._rows, words, rows)
+        words, nodes = edges["word"].copy(), edges["node"]
+        new = nodes[self._row_of[nodes] == _NONE]
+        new = new[np.sort(np.unique(new, return_index=True)[1])]  # each once, in their order
         part = slice(self._rows, self._rows + len(new))
+        self._row_of[new] = np.arange(part.start, part.stop)
+        rows = self._row_of[nodes]
         histories = self.histories.contexts[new]
         for network, vectors, normalisers, values in zip(
             self._models.networks, self._vectors, self._normalisers, self._values, strict=True
@@ -354,10 +319,9 @@ class HistoryScores:
         """Make room for ``rows`` histories; beyond the limit, drop all earlier histories."""
         nodes, edges = len(self.histories.contexts), len(self.histories.edges)
         if len(self._row_of) < nodes:
-            more = np.full(nodes - len(self._row_of), _NONE, np.int32)
-            self._row_of = np.concatenate([self._row_of, more])
-            more_values = np.empty((len(self._values), edges - self._values.shape[1]), np.float32)
-            self._values = np.concatenate([self._values, more_values], axis=1)
+            more = (0, nodes - len(self._row_of))
+            self._row_of = np.pad(self._row_of, more, constant_values=_NONE)
+            self._values = np.pad(self._values, ((0, 0), (0, edges - self._values.shape[1])))
         # the limit may not depend on earlier sentences, which determine the sizes of the arrays
         if self._rows > 0 and self._rows + rows > self._max_rows:
             self._row_of[:] = _NONE

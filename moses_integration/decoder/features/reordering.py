@@ -50,9 +50,7 @@ def orientation(previous_start: int, previous_end: int, start: int, end: int) ->
     sentence is monotone; elsewhere it is discontinuous to the right.
     """
     turn = turn_to(previous_end, start)
-    if turn != MONOTONE and previous_start == end + 1:
-        return SWAP
-    return turn
+    return SWAP if turn != MONOTONE and previous_start == end + 1 else turn
 
 
 @compiled
@@ -60,9 +58,7 @@ def turn_to(previous_end: int, start: int) -> int:
     """Return the `orientation` of a phrase at ``start``, assuming that the phrases do not swap."""
     if start == previous_end + 1:
         return MONOTONE
-    if start > previous_end:
-        return RIGHT
-    return LEFT
+    return RIGHT if start > previous_end else LEFT
 
 
 class OrientationPlaces(NamedTuple):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -169,15 +169,13 @@ class SourcePhrases:
         """The number of phrases, including the empty one."""
         return int(self.trie.size[0])
 
-    def texts(self) -> Iterable[bytes]:
-        """Return the distinct phrases, their words separated by spaces."""
-        texts: dict[bytes, None] = {}
+    def texts(self) -> Iterator[bytes]:
+        """Yield the phrases of all sentences, their words separated by spaces."""
         for ids in self.sentences:
             words = [self.words.word(number) for number in ids.tolist()]
             for begin in range(len(words)):
                 for end in range(begin, min(begin + self.longest, len(words))):
-                    texts[b" ".join(words[begin : end + 1])] = None
-        return texts
+                    yield b" ".join(words[begin : end + 1])
 
     def word_phrases(self) -> NDArray[np.int32]:
         """Return for each word the phrase that consists of this word, shape (words,)."""
@@ -194,10 +192,8 @@ class SourcePhrases:
         return int(phrases["words"][has_entries[phrases["phrase"]]].max(initial=1))
 
     def _reserve(self, phrases: int) -> None:
-        slots = self.trie.slots.size
-        while 2 * (len(self) + phrases) > slots:
-            slots *= 2
-        if slots > self.trie.slots.size:
-            grown = np.zeros(slots, _CHILD)
+        needed = 2 * (len(self) + phrases)
+        if needed > self.trie.slots.size:
+            grown = np.zeros(1 << (needed - 1).bit_length(), _CHILD)
             move_pairs(self.trie.slots, grown)
             self.trie = self.trie._replace(slots=grown)

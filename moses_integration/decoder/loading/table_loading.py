@@ -297,7 +297,8 @@ class _HeldTable(NamedTuple):
             PhraseTableError: A line that the input needs uses a feature that this decoder does not
                 support.
         """
-        needed = b"".join(self.lines.get(phrase, b"") for phrase in source.texts())
+        phrases = dict.fromkeys(source.texts())
+        needed = b"".join(self.lines.get(phrase, b"") for phrase in phrases)
         # a block cannot be empty: if the input needs no lines, take the lines of any phrase
         text = needed or next(iter(self.lines.values()))
         block = checked_block(text, text.count(b"\n"), 1, self.path, self.format)
@@ -355,12 +356,7 @@ def _parse_scores(data: Bytes, at: int, end: int, scores: NDArray[np.float32]) -
 
 @compiled
 def _parse_target(
-    data: Bytes,
-    at: int,
-    end: int,
-    target: WordArrays,
-    words: NDArray[np.int32],
-    count: int,
+    data: Bytes, at: int, end: int, target: WordArrays, words: NDArray[np.int32], count: int
 ) -> tuple[int, int]:
     """Append the target words; return how many words there are now, and the problem code."""
     data, target, words = borrowed((data, target, words))
@@ -380,12 +376,7 @@ def _parse_target(
 
 @compiled
 def _parse_links(
-    data: Bytes,
-    at: int,
-    end: int,
-    target_words: int,
-    links: NDArray[np.int16],
-    count: int,
+    data: Bytes, at: int, end: int, target_words: int, links: NDArray[np.int16], count: int
 ) -> int:
     """Append a phrase's links, sorted by source, then target; return their total, or -1."""
     data, links = borrowed((data, links))
@@ -468,24 +459,17 @@ def parse_lines(
 
 def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> Arrays:
     """Return the arrays of the `TableEntries` that an input needs."""
-    vocabulary = WordTable()
-    parts = []
+    vocabulary, parts = WordTable(), []
     with Progress("loading the table", unit="entries") as progress:
         for block in blocks:
-            parts.append(_needed_entries(block, scores, source, vocabulary))
+            data, matched = as_array(block.text), np.empty(len(block), np.int32)
+            match_sources(data, block.spans, source.words.arrays, source.trie, matched)
+            lines = np.flatnonzero(matched >= 0)
+            parts.append((matched[lines], *parse_entries(block, lines, scores, vocabulary)))
             progress.advance(len(block))
     phrases, values, targets = zip(*parts, strict=True)
     joined = TargetPhrases.joined(targets)
     return [np.concatenate(phrases), np.concatenate(values), *joined, *vocabulary.arrays]
-
-
-def _needed_entries(
-    block: TableBlock, scores: int, source: SourcePhrases, vocabulary: WordTable
-) -> tuple[NDArray[np.int32], NDArray[np.float32], TargetPhrases]:
-    phrases = np.empty(len(block), np.int32)
-    match_sources(as_array(block.text), block.spans, source.words.arrays, source.trie, phrases)
-    lines = np.flatnonzero(phrases >= 0)
-    return phrases[lines], *parse_entries(block, lines, scores, vocabulary)
 
 
 def parse_entries(
@@ -507,18 +491,12 @@ def parse_entries(
     most_words = target_bytes // 2 + len(lines)
     vocabulary.reserve(most_words, target_bytes)
     values = np.empty((len(lines), scores), np.float32)
-    parsed = TargetPhrases(
-        word_offsets=np.zeros(len(lines) + 1, np.int64),
-        words=np.empty(most_words, np.int32),
-        link_offsets=np.zeros(len(lines) + 1, np.int64),
-        links=np.empty((len(data) // 4 + 1, 2), np.int16),
-    )
+    word_offsets, link_offsets = np.zeros((2, len(lines) + 1), np.int64)
+    words, links = np.empty(most_words, np.int32), np.empty((len(data) // 4 + 1, 2), np.int16)
+    parsed = TargetPhrases(word_offsets, words, link_offsets, links)
     line, problem = parse_lines(data, spans, lines, vocabulary.arrays, values, parsed)
     if problem != FINE:
         text, remedy = _PROBLEMS[problem]
         raise PhraseTableError(text, path=block.path, line=block.first_line + line, remedy=remedy)
-    words, links = parsed.words, parsed.links
-    targets = parsed._replace(
-        words=words[: parsed.word_offsets[-1]].copy(), links=links[: parsed.link_offsets[-1]].copy()
-    )
-    return values, targets
+    words, links = words[: word_offsets[-1]].copy(), links[: link_offsets[-1]].copy()
+    return values, TargetPhrases(word_offsets, words, link_offsets, links)

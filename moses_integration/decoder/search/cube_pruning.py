@@ -30,7 +30,7 @@ from moses_integration.decoder.search.stack_decoding import (
     Model,
     SentenceSearch,
     begin_search,
-    finish_search,
+    sort_stack,
     step_score,
     with_forward,
 )
@@ -43,7 +43,6 @@ from moses_integration.decoder.search.stacks import (
     put,
     remove_best,
     replace_best,
-    sort_members,
 )
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 from phrasescore.words.hashing import with_room
@@ -142,9 +141,9 @@ class Cubes(NamedTuple):
 
     def with_room(self) -> Cubes:
         """Return the cubes with room for the elements that ``needed`` asks for."""
-        needed = self.needed[0]
+        needed = zip(_GROWING, self.needed[0].tolist(), strict=True)
         return self._replace(
-            **{name: with_room(getattr(self, name), int(needed[name])) for name in _GROWING}
+            **{name: with_room(getattr(self, name), size) for name, size in needed}
         )
 
 
@@ -264,10 +263,7 @@ def _add_edges_of_stack(search: SentenceSearch, cubes: Cubes) -> int:
     """Add the edges from a stack's hypotheses, starting with the first one not expanded."""
     search, cubes = borrowed((search, cubes))
     stacks, progress = search.stacks, search.progress[0]
-    if progress.expanded == 0:
-        prune(stacks, progress.stack, search.limits)
-    # a search that continues after a pause sorts again, with the same result
-    size = sort_members(stacks, progress.stack)
+    size = sort_stack(search)
     _chain_members(search, size)
     while progress.expanded < size:
         number = stacks.numbers[progress.expanded]
@@ -306,7 +302,7 @@ def _score_cell(
         base = with_forward(model, np.float64(before.score), number, turn)
     # with networks, n-gram weights are changed so that they stand in for the networks, too
     weights = model.lm_weights if waiting is None else waiting.neural.lm_weights
-    lm_score, state = score_after(search.language, weights, option, np.int64(before.lm_state), ends)
+    lm_score, state = score_after(model.language, weights, option, np.int64(before.lm_state), ends)
     cell.lm_state = state
     cell.score = base + model.options.score[turn, option] + lm_score
     if waiting is not None:
@@ -473,7 +469,7 @@ def _search(search: SentenceSearch, waiting: Waiting | None, cubes: Cubes) -> in
             progress.stack += 1
             progress.phase = _ADD_EDGES
             progress.expanded = progress.pops = 0
-    finish_search(search)
+    sort_stack(search)  # the complete hypotheses
     return DONE
 
 

@@ -55,17 +55,10 @@ def _best_arc(
 
 
 @inlined
-def _push(
-    paths: list[_Path],
-    heap: list[tuple[float, int]],
-    total: float,
-    parent: int,
-    place: int,
-    arc: int,
-) -> None:
+def _push(paths: list[_Path], heap: list[tuple[float, int]], path: _Path) -> None:
     # the index of the path breaks ties: the older path comes first
-    heapq.heappush(heap, (-total, len(paths)))
-    paths.append((total, np.int64(parent), np.int64(place), np.int64(arc)))
+    heapq.heappush(heap, (-path[0], len(paths)))
+    paths.append(path)
 
 
 @compiled
@@ -85,22 +78,6 @@ def _hash_words(
             digest = (digest ^ np.uint64(words[word])) * np.uint64(0x9E3779B97F4A7C15)
             digest ^= digest >> np.uint64(32)
     return digest
-
-
-@compiled
-def _hypotheses(
-    nodes: list[int], spans: list[tuple[int, int]]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return the offsets and hypotheses of all paths but the first, which is a dummy."""
-    offsets = np.zeros(len(spans), np.int64)
-    for path in range(1, len(spans)):
-        offsets[path] = offsets[path - 1] + spans[path][1] - spans[path][0]
-    hypotheses = np.empty(offsets[-1], np.int32)
-    for path in range(1, len(spans)):
-        begin, end = spans[path]
-        for at in range(end - begin):
-            hypotheses[offsets[path] - 1 - at] = nodes[begin + at]
-    return offsets, hypotheses
 
 
 @compiled
@@ -154,8 +131,10 @@ def best_paths(
     best = records[complete[0]].total if complete.size > 0 else 0.0
     paths = [(best, np.int64(NONE), np.int64(NONE), np.int64(0))]
     heap = [(-best, 0)]
+    offsets = [np.int64(0)]
     # numba infers the type of a list or set from its first entry, so each begins with a dummy
-    nodes, spans, totals, seen = [np.int64(NONE)], [(0, 0)], [best], {np.uint64(0)}
+    nodes, hypotheses = [np.int64(NONE)], [np.int32(NONE)]
+    totals, seen = [best], {np.uint64(0)}
     begins = {0: 0}  # path -> where it starts in `nodes`
     while complete.size > 0 and len(totals) <= settings.size and len(heap) > 0 and pops > 0:
         pops -= 1
@@ -166,9 +145,9 @@ def best_paths(
             following = np.int64(records[arc].next_arc)
             if following != NONE:
                 gain = records[following].total - records[nodes[shared + place]].total
-                _push(paths, heap, paths[parent][0] + gain, parent, place, following)
+                _push(paths, heap, (paths[parent][0] + gain, parent, place, following))
         elif arc + 1 < complete.size:
-            _push(paths, heap, records[complete[arc + 1]].total, NONE, NONE, arc + 1)
+            _push(paths, heap, (records[complete[arc + 1]].total, parent, place, arc + 1))
         _write_nodes(records, complete, paths[number], shared, nodes)
         begins[number] = begin
         # earlier places were deviated from by the parent, so no derivation is found twice
@@ -177,13 +156,15 @@ def best_paths(
             deviation = _best_arc(records, node, is_sorted, scratch)
             if deviation != NONE:
                 gain = records[deviation].total - records[node].total
-                _push(paths, heap, total + gain, number, at, deviation)
+                _push(paths, heap, (total + gain, number, at, deviation))
         if settings.distinct:
             # 64 bits of the words
             digest = _hash_words(records, nodes, begin, first, words)
             if digest in seen:
                 continue
             seen.add(digest)
-        spans.append((begin, len(nodes)))
+        for at in range(len(nodes) - 1, begin - 1, -1):
+            hypotheses.append(np.int32(nodes[at]))
+        offsets.append(np.int64(len(hypotheses) - 1))
         totals.append(total)
-    return *_hypotheses(nodes, spans), np.array(totals[1:])
+    return np.array(offsets), np.array(hypotheses[1:]), np.array(totals[1:])

@@ -30,20 +30,12 @@ from moses_integration.decoder.search.stack_decoding import (
     NEEDS_SCORES,
     SentenceSearch,
     begin_search,
-    finish_search,
     score_option,
     sort_stack,
     step_score,
     within_distortion,
 )
-from moses_integration.decoder.search.stacks import (
-    HEAP_ENTRY,
-    NONE,
-    prune,
-    push,
-    put,
-    replace_best,
-)
+from moses_integration.decoder.search.stacks import HEAP_ENTRY, NONE, prune, push, put, replace_best
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 from phrasescore.words.hashing import with_room
 
@@ -151,7 +143,7 @@ def _goes_on(search: SentenceSearch, waiting: Waiting, one: Record) -> bool:
     If so, ``edge`` of the hypothesis is now the next edge without a known score, or -1.
     """
     search, waiting = borrowed((search, waiting))
-    histories, first = waiting.histories, search.model.phrases.first
+    histories, first = waiting.histories, search.model.language.phrases.first
     begin, stop = first[one.option], first[one.option + 1]  # its target words
     ends = one.covered == search.sentence.length and begin < stop  # then </s> is one word more
     while begin + one.words < stop + ends:
@@ -200,10 +192,10 @@ def _wait_for_scores(
         return False
     waiting.used[0] += 1  # otherwise the next one overwrites it
     if ahead and new.edge != NONE:
-        edges, stop = waiting.histories.edges, search.model.phrases.first[option + 1]
+        edges, first = waiting.histories.edges, search.model.language.phrases.first
         # the next words' edges are requested along the same path, scored or not
         node = edges[new.edge].next
-        begin = search.model.phrases.first[option] + new.words + 1
+        begin, stop = first[option] + new.words + 1, first[option + 1]
         for at in range(begin, stop + (new.covered == search.sentence.length)):
             word = _word_of(search, waiting, at, stop)
             node = edges[walk(waiting.histories, node, word, waiting.neural.boundary)].next
@@ -280,8 +272,8 @@ def _collect(search: SentenceSearch, waiting: Waiting) -> int:
     """Collect the expansions of the hypotheses of a complete stack."""
     search, waiting = borrowed((search, waiting))
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
-    sort_stack(search)
-    while progress.expanded < progress.hypotheses:
+    size = sort_stack(search)
+    while progress.expanded < size:
         number = stacks.numbers[progress.expanded]
         record = stacks.records[number]
         if not find_steps(coverages, record.coverage, search.sentence, search.limits.distortion):
@@ -387,5 +379,5 @@ def search_with_networks(search: SentenceSearch, waiting: Waiting) -> int:
         else:
             progress.phase, progress.expanded = _COLLECT, 0
             progress.stack = stack
-    finish_search(search)
+    sort_stack(search)  # the complete hypotheses
     return DONE

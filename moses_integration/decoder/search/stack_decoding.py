@@ -17,12 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.lm_scoring import (
-    LanguageModels,
-    PhraseScorer,
-    PhraseWords,
-    score_after,
-)
+from moses_integration.decoder.features.lm_scoring import PhraseScorer, score_after
 from moses_integration.decoder.features.neural import NeuralTerms
 from moses_integration.decoder.features.reordering import orientation
 from moses_integration.decoder.search.coverage import (
@@ -50,9 +45,8 @@ class Model(NamedTuple):
 
     Attributes:
         options: The translation options.
-        words: The target words of all options; option i begins at ``phrases.first[i]``.
-        phrases: The target phrase of each option, in the word ids of the language models.
-        models: The language models.
+        words: The target words of all options; option i begins at ``language.phrases.first[i]``.
+        language: The language models, and the target phrase of each option in their word ids.
         lm_weights: The weight of each model's ln probability, shape (models,).
         lowers: Whether language models can only lower the model score, because none of their
             weights is negative.
@@ -63,8 +57,7 @@ class Model(NamedTuple):
 
     options: Options
     words: NDArray[np.int32]
-    phrases: PhraseWords
-    models: LanguageModels
+    language: PhraseScorer
     lm_weights: NDArray[np.float64]
     lowers: bool
     distortion_weight: float
@@ -79,7 +72,6 @@ PROGRESS = np.dtype(
         # how many hypotheses of the stack are expanded; with neural models, after the collection
         # of expansions, the next expansion
         ("expanded", np.int64),
-        ("hypotheses", np.int64),  # how many hypotheses the stack has
         ("pops", np.int64),  # how many popped cells cube pruning used for the next stack
         ("records", np.int64),  # how many more records a paused search needs room for
         ("begun", np.int64),  # whether the memory of the previous sentence was cleared
@@ -95,7 +87,6 @@ class SentenceSearch(NamedTuple):
         model: The weighted model.
         sentence: The options of the spans.
         limits: The limits of the search.
-        language: The language models and the target words of all options.
         stacks: The stacks; after the search, ``numbers`` has the complete hypotheses, sorted.
         coverages: The coverages.
         progress: One record, the state of the search; zeros at first.
@@ -104,7 +95,6 @@ class SentenceSearch(NamedTuple):
     model: Model
     sentence: SentenceSpans
     limits: Limits
-    language: PhraseScorer
     stacks: Stacks
     coverages: Coverages
     progress: Records
@@ -143,7 +133,7 @@ def score_option(
 ) -> tuple[float, int]:
     """Return the score and the language model state of a hypothesis extended by an option."""
     model = search.model
-    lm_score, state = score_after(search.language, model.lm_weights, option, record.lm_state, last)
+    lm_score, state = score_after(model.language, model.lm_weights, option, record.lm_state, last)
     return base + model.options.score[turn, option] + lm_score, state
 
 
@@ -183,7 +173,7 @@ def begin_search(search: SentenceSearch) -> bool:
     is_new = progress.begun == 0
     if is_new:
         estimate = sentence.estimates[0, sentence.length - 1]  # of the whole sentence
-        state = search.model.models.begin_state[0]
+        state = search.model.language.models.begin_state[0]
         clear_coverages(search.coverages, sentence)
         clear_stacks(search.stacks, sentence.length, state, estimate)
         progress.begun = 1
@@ -191,19 +181,13 @@ def begin_search(search: SentenceSearch) -> bool:
 
 
 @inlined
-def sort_stack(search: SentenceSearch) -> None:
-    """Prune the stack to expand, and write its hypotheses to ``stacks.numbers``, unless begun."""
+def sort_stack(search: SentenceSearch) -> int:
+    """Prune the stack to expand, unless begun; sort it (`sort_members`), and return its size."""
     progress = search.progress[0]
     if progress.expanded == 0:
         prune(search.stacks, progress.stack, search.limits)
-        progress.hypotheses = sort_members(search.stacks, progress.stack)
-
-
-@inlined
-def finish_search(search: SentenceSearch) -> None:
-    """Prune the complete hypotheses; write them to ``stacks.numbers``, highest total first."""
-    prune(search.stacks, search.sentence.length, search.limits)
-    sort_members(search.stacks, search.sentence.length)
+    # a search that continues after a pause sorts again, with the same result
+    return sort_members(search.stacks, progress.stack)
 
 
 @compiled
@@ -215,16 +199,15 @@ def search_stacks(search: SentenceSearch) -> int:
     """
     search = borrowed(search)
     stacks, coverages, progress = search.stacks, search.coverages, search.progress[0]
+    distortion = search.limits.distortion
     begin_search(search)
     # all state is in `progress`, so a call that returned early continues here
     while progress.stack < search.sentence.length:
-        sort_stack(search)
-        while progress.expanded < progress.hypotheses:
+        size = sort_stack(search)
+        while progress.expanded < size:
             number = stacks.numbers[progress.expanded]  # the highest total first
             record = stacks.records[number]
-            if not find_steps(
-                coverages, record.coverage, search.sentence, search.limits.distortion
-            ):
+            if not find_steps(coverages, record.coverage, search.sentence, distortion):
                 return NEEDS_ROOM
             coverage = coverages.records[record.coverage]
             # each option makes at most one record, so the expansion itself never runs out of room
@@ -238,5 +221,5 @@ def search_stacks(search: SentenceSearch) -> int:
             progress.expanded += 1
         progress.stack += 1
         progress.expanded = 0
-    finish_search(search)
+    sort_stack(search)  # the complete hypotheses
     return DONE

@@ -78,8 +78,6 @@ class Stacks(NamedTuple):
         size: The number of hypotheses in each stack, shape (stacks,).
         best: The highest total of any hypothesis that entered each stack, shape (stacks,).
         worst: The minimum total to enter each stack, shape (stacks,).
-        totals: Scratch memory for pruning, shape (2 * stack size,).
-        pruned: Scratch memory for pruning, shape (2 * stack size,).
         numbers: The hypotheses of one stack, sorted by `sort_members`.
         used: One number: how many records are in use.
     """
@@ -90,8 +88,6 @@ class Stacks(NamedTuple):
     size: NDArray[np.int64]
     best: NDArray[np.float64]
     worst: NDArray[np.float64]
-    totals: NDArray[np.float64]
-    pruned: NDArray[np.int32]
     numbers: NDArray[np.int32]
     used: NDArray[np.int64]
 
@@ -113,8 +109,6 @@ class Stacks(NamedTuple):
             size=np.empty(count, np.int64),
             best=np.empty(count),
             worst=np.empty(count),
-            totals=np.empty(2 * stack_size),
-            pruned=np.empty(2 * stack_size, np.int32),
             numbers=np.empty(_FIRST_RECORDS, np.int32),
             used=np.zeros(1, np.int64),
         )
@@ -217,14 +211,23 @@ def sort_by_total(records: Records, numbers: NDArray[np.int32]) -> None:
 
 
 @compiled
+def _members(stacks: Stacks, stack: int) -> NDArray[np.int32]:
+    """Return the hypotheses of a stack."""
+    stacks = borrowed(stacks)
+    members = np.empty(stacks.size[stack], np.int32)
+    member = stacks.members[stack]
+    for at in range(members.size):
+        members[at] = member
+        member = stacks.records[member].member
+    return members
+
+
+@compiled
 def sort_members(stacks: Stacks, stack: int) -> int:
     """Write a stack's hypotheses to ``stacks.numbers``, best first; return how many there are."""
     stacks = borrowed(stacks)
-    member = stacks.members[stack]
     size = stacks.size[stack]
-    for i in range(size):
-        stacks.numbers[i] = member
-        member = stacks.records[member].member
+    stacks.numbers[:size] = _members(stacks, stack)
     sort_by_total(stacks.records, stacks.numbers[:size])
     return size
 
@@ -341,31 +344,25 @@ def prune(stacks: Stacks, stack: int, limits: Limits) -> None:
     size = stacks.size[stack]
     if limits.stack == 0 or size <= limits.stack:
         return
-    member = stacks.members[stack]
-    for i in range(size):
-        stacks.pruned[i] = member
-        stacks.totals[i] = stacks.records[member].total
-        member = stacks.records[member].member
+    members = _members(stacks, stack)
+    totals = stacks.records["total"][members]
     # the lowest total that fits; `ties` is how many hypotheses with exactly this total fit
     kth = size - limits.stack  # in ascending order
-    threshold = np.partition(stacks.totals[:size], kth)[kth]
+    threshold = np.partition(totals, kth)[kth]
     lowest = stacks.best[stack] + limits.beam_ln
-    ties = limits.stack
-    for i in range(size):
-        ties -= stacks.records[stacks.pruned[i]].total > threshold  # above it, all fit
+    ties = limits.stack - np.sum(totals > threshold)  # above it, all fit
     # a hypothesis cannot be removed from a chain: empty the stack, and link the survivors again
     for bucket in range(stacks.heads.shape[1]):
         stacks.heads[stack, bucket] = NONE
     stacks.members[stack] = NONE
     stacks.size[stack] = 0
     for i in range(size):
-        record = stacks.records[stacks.pruned[i]]
-        keeps = record.total > threshold
-        if record.total == threshold and ties > 0:
+        keeps = totals[i] > threshold
+        if totals[i] == threshold and ties > 0:
             ties -= 1
             keeps = True
-        if keeps and record.total > lowest:
-            bucket = _bucket(record, limits, stacks.heads.shape[1])
-            _link(stacks, stack, stacks.pruned[i], bucket)
+        if keeps and totals[i] > lowest:
+            bucket = _bucket(stacks.records[members[i]], limits, stacks.heads.shape[1])
+            _link(stacks, stack, members[i], bucket)
     if stacks.size[stack] == limits.stack:
         stacks.worst[stack] = threshold

@@ -97,8 +97,7 @@ def collect_entries(
 
 def _renumbered(part: TableEntries, vocabulary: WordTable) -> TargetPhrases:
     numbers = vocabulary.add_spans(*part.vocabulary.spans())
-    words = part.targets.words
-    return part.targets._replace(words=numbers[words] if len(numbers) else words)
+    return part.targets._replace(words=numbers[part.targets.words])
 
 
 def _unknown_words(
@@ -159,7 +158,7 @@ def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseW
     numbered = np.zeros(shape, PHRASE_WORD)
     for model, vocabulary in enumerate(vocabularies):
         ids = np.maximum(vocabulary.find_spans(*words), 0)
-        numbered["word"][model] = ids[entries.targets.words] if len(ids) else 0
+        numbered["word"][model] = ids[entries.targets.words]
     return PhraseWords(entries.targets.word_offsets, numbered)
 
 
@@ -325,12 +324,7 @@ def spans_of(
     """
     length = len(words)
     longest = max(1, min(longest, length))
-    sentence = SentenceSpans(
-        length=length,
-        longest=longest,
-        begin=np.zeros(length * longest, np.int32),
-        stop=np.zeros(length * longest, np.int32),
-        estimates=np.full((length, length), -np.inf),
-    )
+    begin, stop = np.zeros((2, length * longest), np.int32)
+    sentence = SentenceSpans(length, longest, begin, stop, np.full((length, length), -np.inf))
     _look_up(words, trie, options, sentence)
     return sentence

@@ -138,12 +138,7 @@ class Halves(NamedTuple):
 
 @compiled
 def find_matches(
-    halves: Halves,
-    first: int,
-    last: int,
-    index: KeyIndex,
-    matches: NDArray[np.int64],
-    found: int,
+    halves: Halves, first: int, last: int, index: KeyIndex, matches: NDArray[np.int64], found: int
 ) -> int:
     """Try the suffix halves ``first`` to ``last - 1`` with their word halves.
 
@@ -227,13 +222,10 @@ class ProbingModel:
             raise damaged(f"its vocabulary has {words:,} words, but it has {types:,} 1-grams")
         # the count lacks <unk> if the ARPA file did, and has it twice if the file listed <UNK>, too
         self.unigrams = sections.take(_UNIGRAM, types + 1, "its 1-grams")[:words]
+        kinds = [_MIDDLE] * (len(header.counts) - 2) + [_LONGEST]
         self._tables = [
-            sections.take(
-                _LONGEST if order == len(header.counts) else _MIDDLE,
-                _slots(count, header),
-                f"its {order}-grams",
-            )
-            for order, count in enumerate(header.counts[1:], 2)
+            sections.take(kind, _slots(count, header), f"its {order}-grams")
+            for order, (kind, count) in enumerate(zip(kinds, header.counts[1:], strict=True), 2)
         ]
 
     def longer(self) -> Iterator[NGrams]:

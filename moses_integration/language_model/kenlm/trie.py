@@ -124,9 +124,7 @@ class TrieModel:
             first = level.unpack(0, level.word_bits).astype(np.int32)
             if not np.all(first < self.hashes.size):
                 raise damaged(f"its {order}-grams have words beyond its vocabulary")
-            words = np.concatenate(
-                [first[:, None], np.repeat(words, np.diff(children), axis=0)], axis=1
-            )
+            words = np.column_stack([first, np.repeat(words, np.diff(children), axis=0)])
             if np.any(np.all(words[1:] == words[:-1], axis=1)):
                 raise only_moses(f"the binary lists one of its {order}-grams twice")
             log10, backoff = _weights(level)
@@ -218,8 +216,7 @@ def _children(level: Level) -> NDArray[np.int64]:
 
 def _unknown_version(what: str, version: int) -> LanguageModelError:
     return LanguageModelError(
-        f"a KenLM binary with {what} of version {version}, which is not known",
-        remedy=BUILD_AGAIN,
+        f"a KenLM binary with {what} of version {version}, which is not known", remedy=BUILD_AGAIN
     )
 
 

@@ -19,9 +19,15 @@ INI = (
 SCORES = "1,1,1,1,1,1"
 
 
-def features(mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES) -> FeatureSet:
-    text = INI.format(mapping=mapping, limit=limit, scores=scores)
-    return FeatureSet.from_ini(MosesIni.parse(text.encode()))
+def parsed(
+    mapping: str = "0 T 0", limit: str = "20", scores: str = SCORES, more: str = ""
+) -> MosesIni:
+    text = INI.format(mapping=mapping, limit=limit, scores=scores) + more
+    return MosesIni.parse(text.encode())
+
+
+def features(**values: str) -> FeatureSet:
+    return FeatureSet.from_ini(parsed(**values))
 
 
 def test_numbers_of_an_ini() -> None:
@@ -69,9 +75,8 @@ def test_many_tables() -> None:
 @pytest.mark.parametrize("weight", ["1e308", "-1e308", "1000001", "1e40"])
 def test_weights_that_sums_cannot_hold(weight: str) -> None:
     """Scores are summed in single precision, so larger weights would leave no translation."""
-    text = INI.format(mapping="0 T 0", limit="20", scores=SCORES) + f"[weight]\nT= 1 {weight}\n"
     with pytest.raises(IniError, match=r"moses.ini: a weight of T is not a number from -1,000,000"):
-        Decoder(MosesIni.parse(text.encode()))
+        Decoder(parsed(more=f"[weight]\nT= 1 {weight}\n"))
 
 
 @pytest.mark.parametrize(
@@ -80,14 +85,13 @@ def test_weights_that_sums_cannot_hold(weight: str) -> None:
 @pytest.mark.parametrize("count", [0, 2, 10_000])
 def test_features_of_one_component(kind: str, count: int) -> None:
     """Features that fill in one value must have exactly one component."""
-    text = INI.format(mapping="0 T 0", limit="20", scores=SCORES)
-    text += f"{kind} num-features={count}\n"
-    with pytest.raises(
-        IniError, match=f"moses.ini:6: num-features of {kind}0 is {count}, but the f"
-    ):
-        FeatureSet.from_ini(MosesIni.parse(text.encode()))
-    per_table = text.replace(f"={count}\n", "=2 per-phrase-table=true\n")
-    if kind == "PhrasePenalty":
-        with pytest.raises(IniError, match="PhrasePenalty0 is 2, but the feature has 1"):
-            FeatureSet.from_ini(MosesIni.parse(per_table.encode()))
-        FeatureSet.from_ini(MosesIni.parse(per_table.replace("=2 ", "=1 ").encode()))
+    expected = f"moses.ini:6: num-features of {kind}0 is {count}, but the feature has 1"
+    with pytest.raises(IniError, match=expected):
+        features(more=f"{kind} num-features={count}\n")
+
+
+def test_phrases_of_each_table() -> None:
+    """A phrase penalty for each table has exactly one component for each table."""
+    with pytest.raises(IniError, match="PhrasePenalty0 is 2, but the feature has 1"):
+        features(more="PhrasePenalty num-features=2 per-phrase-table=true\n")
+    features(more="PhrasePenalty num-features=1 per-phrase-table=true\n")

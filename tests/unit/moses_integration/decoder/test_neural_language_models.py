@@ -8,21 +8,15 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings
-from tests.support.neural_language_models import (
-    END,
-    PlainNeuralModel,
-    save_random_language_model,
-)
+from tests.support.neural_language_models import END, PlainNeuralModel, save_random_language_model
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import Hypothesis, PlainSearch, State
 from tests.support.random_system import random_sentences, write_random_system
 from tests.unit.moses_integration.decoder.test_search_against_enumeration import (
     WIDE,
-    all_derivations,
     check_agreement,
+    check_best_of_all,
     decoder_of,
-    entries_by_span,
-    totals_of,
 )
 
 WORDS = 5
@@ -43,19 +37,11 @@ def with_model(ini: Path, model: Path, weight: float, name: str = "NeuralLM0") -
     return with_line(ini, f"FeedForwardLM name={name} path={model}", weight)
 
 
-SEARCHES = [
-    pytest.param({"search_algorithm": 0}, id="stack"),
-    pytest.param(
-        {"search_algorithm": CUBE_PRUNING, "cube_pruning_pop_limit": 100_000}, id="cube pruning"
-    ),
-]
-
-
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("limit", [-1, 2])
-@pytest.mark.parametrize("search", SEARCHES)
+@pytest.mark.parametrize("algorithm", [0, CUBE_PRUNING])
 def test_without_pruning_the_best_of_all_derivations_is_found(
-    tmp_path: Path, seed: int, limit: int, search: dict[str, int]
+    tmp_path: Path, seed: int, limit: int, algorithm: int
 ) -> None:
     """The search is exact with two different models, one of them with a negative weight."""
     ini = write_random_system(tmp_path, seed, limit=limit, top=2)
@@ -66,20 +52,13 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
     ]
     for name, folder, weight in zip(("one", "two"), folders, weights, strict=True):
         ini = with_model(ini, folder, weight, name)
-    decoder = decoder_of(ini, **search, **WIDE)
-    loaded = decoder.load(random_sentences(seed, 3, 3, 5))
+    decoder = decoder_of(ini, search_algorithm=algorithm, cube_pruning_pop_limit=100_000, **WIDE)
     plain = [PlainNeuralModel(folder) for folder in folders]
-    for found in decoder.decode(loaded, nbest=NBestSettings(10, distinct=False)):
-        length = len(loaded.source.sentences[found.sentence])
-        spans = entries_by_span(loaded, decoder, found.sentence)
-        every = list(all_derivations(spans, length, limit))
-        totals = totals_of(loaded, decoder, every)
-        for at, derivation in enumerate(every):
-            words = [w for entry, _, _ in derivation for w in loaded.target_words(entry)]
-            scores = [model.sentence(words) for model in plain]
-            totals[at] += np.dot(weights, scores)
-        assert found.totals == pytest.approx(np.sort(totals)[::-1][: len(found)], abs=1e-4)
-        assert found.features @ decoder.system.weights == pytest.approx(found.totals, abs=1e-4)
+
+    def neural(words: list[bytes]) -> float:
+        return float(np.dot(weights, [model.sentence(words) for model in plain]))
+
+    check_best_of_all(decoder.load(random_sentences(seed, 3, 3, 5)), decoder, limit, neural)
 
 
 class PlainNeuralSearch(PlainSearch):
@@ -129,13 +108,8 @@ def test_prunes_as_the_plain_search_does(
     folder = save_random_language_model(tmp_path / "lm", TARGETS, 3, seed)
     ini = with_model(write_random_system(tmp_path, seed, limit=2, words=8, top=6), folder, 0.5)
     # no beam: which hypotheses it drops depends on the order in which they arrive
-    decoder = decoder_of(
-        ini,
-        search_algorithm=algorithm,
-        stack=stack,
-        beam_threshold=0.0,
-        cube_pruning_pop_limit=8 * stack,
-    )
+    limits = {"stack": stack, "beam_threshold": 0.0, "cube_pruning_pop_limit": 8 * stack}
+    decoder = decoder_of(ini, search_algorithm=algorithm, **limits)
     loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
     PlainNeuralSearch.model = PlainNeuralModel(folder)
     check_agreement(loaded, decoder, kind)
@@ -189,14 +163,9 @@ def test_diversity_fills_coverages_beyond_the_pop_limit(tmp_path: Path) -> None:
     ini = write_random_system(tmp_path, 3, words=8, limit=3, top=6)
     ini = with_model(ini, save_random_language_model(tmp_path / "lm", TARGETS), 0.5)
     sentences = random_sentences(3, 6, 5, 9, words=8)
-    totals = []
+    totals, few = [], {"search_algorithm": CUBE_PRUNING, "cube_pruning_pop_limit": 2}
     for diversity in (0, 4):
-        decoder = decoder_of(
-            ini,
-            search_algorithm=CUBE_PRUNING,
-            cube_pruning_pop_limit=2,
-            cube_pruning_diversity=diversity,
-        )
+        decoder = decoder_of(ini, **few, cube_pruning_diversity=diversity)
         found = list(decoder.decode(decoder.load(sentences)))
         totals.append(sum(decoded.totals[0] for decoded in found if len(decoded)))
     assert totals[1] > totals[0]

@@ -43,12 +43,10 @@ def test_reorders_lists(ini: MosesIni) -> None:
     found = list(decoder.decode(decoder.load(sentences), nbest=NBestSettings(50)))
     changed = 0
     for sentence, one, other in zip(sentences, expected, found, strict=True):
-        totals = {
-            tuple(one.words(n)): one.totals[n]
-            + 3.0 * len(one.words(n))
-            + 0.5 * (len(one.words(n)) - len(sentence))
-            for n in range(len(one))
-        }
+        totals = {}
+        for n, total in enumerate(one.totals):
+            words = one.words(n)
+            totals[tuple(words)] = total + 3.0 * len(words) + 0.5 * (len(words) - len(sentence))
         ours = {tuple(other.words(n)): other.totals[n] for n in range(len(other))}
         assert ours == pytest.approx(totals)
         assert other.totals.tolist() == sorted(other.totals, reverse=True)
@@ -69,8 +67,9 @@ def test_the_best_does_not_depend_on_the_length_of_the_list(ini: MosesIni) -> No
 
 
 def test_lists_show_them(ini: MosesIni) -> None:
-    """They are in the feature column, for tuning."""
-    decoder = Decoder(ini, own_features=[weighted(1.0, 0.0)])
+    """They are in the feature column, for tuning; weights may come from numpy."""
+    feature = WeightedFeature("Lengths0", lengths, np.array([1.0, 0.0]))  # type: ignore[arg-type]
+    decoder = Decoder(ini, own_features=[feature])
     loaded = decoder.load([(b"s0", b"s1")])
     (best,) = decoder.decode(loaded)
     (line, *_) = nbest_lines(best, OutputSettings(), 2).split(b"\n")
@@ -80,36 +79,24 @@ def test_lists_show_them(ini: MosesIni) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "weights", "message"),
+    ("names", "weights", "message"),
     [
-        ("LM0", (1.0,), "called 'LM0'"),
-        ("A B", (1.0,), "called 'A B'"),
-        ("", (1.0,), "called ''"),
-        ("X=", (1.0,), "called 'X='"),
-        ("X", (np.nan,), "the weights of X are"),
-        ("X", (), "the weights of X are"),
+        (["LM0"], (1.0,), "called 'LM0'"),
+        (["A B"], (1.0,), "called 'A B'"),
+        ([""], (1.0,), "called ''"),
+        (["X="], (1.0,), "called 'X='"),
+        (["Lengths0", "Lengths0"], (1.0, 1.0), "called 'Lengths0'"),
+        (["X"], (np.nan,), "the weights of X are"),
+        (["X"], (), "the weights of X are"),
     ],
 )
 def test_names_and_weights(
-    ini: MosesIni, name: str, weights: tuple[float, ...], message: str
+    ini: MosesIni, names: list[str], weights: tuple[float, ...], message: str
 ) -> None:
     """An own feature cannot replace another feature, or make totals that are not numbers."""
-    feature = WeightedFeature(name, lengths, weights)
+    features = [WeightedFeature(name, lengths, weights) for name in names]
     with pytest.raises(SettingsError, match=message):
-        Decoder(ini, own_features=[feature])
-
-
-def test_weights_in_an_array(ini: MosesIni) -> None:
-    """Weights may come from numpy."""
-    feature = WeightedFeature("X", lengths, np.array([1.0, 2.0]))  # type: ignore[arg-type]
-    decoder = Decoder(ini, own_features=[feature])
-    assert len(list(decoder.decode(decoder.load([(b"s0",)])))) == 1
-
-
-def test_equal_names(ini: MosesIni) -> None:
-    """Two own features of the same name are refused."""
-    with pytest.raises(SettingsError, match="called 'Lengths0'"):
-        Decoder(ini, own_features=[weighted(1.0, 1.0), weighted(1.0, 1.0)])
+        Decoder(ini, own_features=features)
 
 
 @pytest.mark.parametrize(

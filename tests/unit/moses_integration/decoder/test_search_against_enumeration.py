@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +13,12 @@ from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.features.derivations import Derivations, feature_values
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
-from moses_integration.decoder.settings import CUBE_PRUNING, NBestSettings, SearchSettings
+from moses_integration.decoder.settings import (
+    CUBE_PRUNING,
+    STACK_SEARCH,
+    NBestSettings,
+    SearchSettings,
+)
 from moses_integration.ini.moses_ini import MosesIni
 from tests.support.plain_cube_pruning import PlainCubePruning
 from tests.support.plain_search import PlainSearch
@@ -90,56 +95,67 @@ def test_without_pruning_the_best_of_all_derivations_is_found(
     """On three to five words, results and n-best lists equal exhaustive enumeration."""
     ini = write_random_system(tmp_path, seed, limit=limit, top=2)
     decoder = decoder_of(ini, search_algorithm=algorithm, cube_pruning_pop_limit=100_000, **WIDE)
-    loaded = decoder.load(random_sentences(seed, 3, 3, 5))
-    wanted = NBestSettings(10, distinct=False)
-    for found in decoder.decode(loaded, nbest=wanted):
+    check_best_of_all(decoder.load(random_sentences(seed, 3, 3, 5)), decoder, limit)
+
+
+def check_best_of_all(
+    loaded: LoadedInput,
+    decoder: Decoder,
+    limit: int,
+    further: Callable[[list[bytes]], float] = lambda words: 0.0,
+) -> None:
+    """Check that n-best lists have the best of all derivations.
+
+    ``further`` scores the words of a translation with the features that `totals_of` leaves out.
+    """
+    for found in decoder.decode(loaded, nbest=NBestSettings(10, distinct=False)):
         length = len(loaded.source.sentences[found.sentence])
         spans = entries_by_span(loaded, decoder, found.sentence)
-        expected = np.sort(totals_of(loaded, decoder, list(all_derivations(spans, length, limit))))
-        assert len(found) == min(10, len(expected))
-        assert found.totals == pytest.approx(expected[::-1][: len(found)], abs=1e-4)
-
-
-@pytest.mark.parametrize("seed", range(4))
-@pytest.mark.parametrize(("stack", "beam"), [(1, 0.0), (3, 0.0), (10, 0.3), (200, 1e-5)])
-@pytest.mark.parametrize("limit", [-1, 2])
-def test_prunes_as_the_plain_search_does(
-    tmp_path: Path, seed: int, stack: int, beam: float, limit: int
-) -> None:
-    """With small stacks and beams, the compiled search gives the results of the plain search."""
-    ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
-    decoder = decoder_of(ini, stack=stack, beam_threshold=beam)
-    loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
-    check_agreement(loaded, decoder, PlainSearch)
+        every = list(all_derivations(spans, length, limit))
+        totals = totals_of(loaded, decoder, every)
+        for at, derivation in enumerate(every):
+            totals[at] += further([w for one in derivation for w in loaded.target_words(one[0])])
+        assert len(found) == min(10, len(every))
+        assert found.totals == pytest.approx(np.sort(totals)[::-1][: len(found)], abs=1e-4)
+        assert found.features @ decoder.system.weights == pytest.approx(found.totals, abs=1e-4)
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize(
-    ("stack", "pop_limit", "diversity"), [(200, 1, 0), (200, 7, 0), (3, 20, 0), (200, 3, 2)]
+    ("kind", "settings"),
+    [
+        (PlainSearch, {"stack": 1, "beam_threshold": 0.0}),
+        (PlainSearch, {"stack": 3, "beam_threshold": 0.0}),
+        (PlainSearch, {"stack": 10, "beam_threshold": 0.3}),
+        (PlainSearch, {"stack": 200, "beam_threshold": 1e-5}),
+        (PlainCubePruning, {"cube_pruning_pop_limit": 1}),
+        (PlainCubePruning, {"cube_pruning_pop_limit": 7}),
+        (PlainCubePruning, {"cube_pruning_pop_limit": 20, "stack": 3}),
+        (PlainCubePruning, {"cube_pruning_pop_limit": 3, "cube_pruning_diversity": 2}),
+    ],
 )
 @pytest.mark.parametrize("limit", [-1, 2])
-def test_pops_as_the_plain_cube_pruning_does(
-    tmp_path: Path, seed: int, stack: int, pop_limit: int, diversity: int, limit: int
+def test_prunes_as_the_plain_search_does(
+    tmp_path: Path, seed: int, kind: type[PlainSearch], settings: dict[str, float], limit: int
 ) -> None:
-    """With low pop limits and a diversity setting, results equal plain cube pruning."""
+    """With small stacks, beams and pop limits, both searches have equal results."""
     ini = write_random_system(tmp_path, seed, limit=limit, words=8, top=6)
-    decoder = decoder_of(
-        ini,
-        search_algorithm=CUBE_PRUNING,
-        stack=stack,
-        cube_pruning_pop_limit=pop_limit,
-        cube_pruning_diversity=diversity,
-    )
+    algorithm = CUBE_PRUNING if kind is PlainCubePruning else STACK_SEARCH
+    decoder = decoder_of(ini, search_algorithm=algorithm, **settings)
     loaded = decoder.load(random_sentences(seed, 4, 4, 8, words=8, repeats=False))
-    check_agreement(loaded, decoder, PlainCubePruning)
+    check_agreement(loaded, decoder, kind)
 
 
-def check_agreement(loaded: LoadedInput, decoder: Decoder, kind: type[PlainSearch]) -> None:
-    """Check that the compiled and the plain search give equal phrases, or both none."""
-    plain = kind(loaded, decoder.system.weights, decoder.system.settings)
+def check_agreement(
+    loaded: LoadedInput, decoder: Decoder, kind: type[PlainSearch], tolerance: float = 1e-4
+) -> int:
+    """Check that both searches give equal phrases, or none; return how many sentences have some."""
+    plain, translated = kind(loaded, decoder.system.weights, decoder.system.settings), 0
     for found in decoder.decode(loaded):
         expected = plain.search(found.sentence)
         assert len(found) == (expected is not None)
         if expected is not None:
-            assert found.totals[0] == pytest.approx(expected.total, abs=1e-4)
+            translated += 1
+            assert found.totals[0] == pytest.approx(expected.total, abs=tolerance)
             assert found.entries().tolist() == [phrase[0] for phrase in expected.phrases()]
+    return translated

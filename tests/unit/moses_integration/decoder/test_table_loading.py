@@ -41,10 +41,8 @@ def test_a_phrase_table_is_no_reordering_table(tmp_path: Path, in_memory: bool) 
     path = tmp_path / "table"
     path.write_bytes(b"a ||| x ||| 0.5 ||| 0-0\n")
     (tmp_path / "cache").mkdir()
-    loader, source = (
-        TableLoader(tmp_path / "cache", in_memory=in_memory),
-        SourcePhrases([(b"a",)], 7),
-    )
+    loader = TableLoader(tmp_path / "cache", in_memory=in_memory)
+    source = SourcePhrases([(b"a",)], 7)
     assert len(loader.load(path, 1, "here", source).phrases) == 1
     with pytest.raises(PhraseTableError, match="4 columns, expected 3 in a reordering table"):
         loader.load(path, 1, "here", source, reordering=True)

@@ -113,23 +113,18 @@ def test_repeated_ngrams(tmp_path: Path, line: str, repeated: str, kept: int) ->
     ("old", "new", "message"),
     [
         (
-            "-0.0625\ta b c",
-            "-0.0625\ta c b",
+            "a b c",
+            "a c b",
             ":21: the 3-gram 'a c b' cannot be used: the model has no 2-gram of its first 2 words. "
             "Make the file again with the tool that wrote it.",
         ),
-        ("\t<s>", "\t<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
-        ("-1\t</s>", "-1\tend", "the 1-grams lack </s>."),
+        ("<s>", "<S>", "the 1-grams lack <s>. Estimate the model with sentence boundaries."),
+        ("</s>", "end", "the 1-grams lack </s>."),
     ],
 )
 def test_models_that_do_not_fit_together(tmp_path: Path, old: str, new: str, message: str) -> None:
     """n-grams without context, and missing sentence marks, are refused."""
-    text = TRIGRAMS.replace(old, new)
-    if "<S>" in new:
-        text = text.replace("<s>", "<S>")
-    if "end" in new:
-        text = text.replace("b </s>", "b end")
-    path = write(tmp_path, text)
+    path = write(tmp_path, TRIGRAMS.replace(old, new))
     with pytest.raises(LanguageModelError) as caught:
         read_language_model(path)
     assert str(caught.value).startswith(str(path))
@@ -141,12 +136,8 @@ def test_probabilities_sum_to_one(golden: Path, history: list[bytes]) -> None:
     """After any history the probabilities of all words, without <s>, sum to 1."""
     model = AskedModel(golden / "system" / "lm.arpa.gz")
     state = follow(model, history)[1][-1] if history else model.begin_state
-    begin = model.word_id(b"<s>")
-    total = sum(
-        10 ** model.score(state, word)[0]
-        for word in range(len(model.arrays.words))
-        if word != begin
-    )
+    words = set(range(len(model.arrays.words))) - {model.word_id(b"<s>")}
+    total = sum(10 ** model.score(state, word)[0] for word in words)
     assert total == pytest.approx(1, abs=2e-5)  # 3,000 words with float32 probabilities
 
 

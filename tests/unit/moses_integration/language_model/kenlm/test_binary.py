@@ -10,10 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.language_model.back_off import (
-    open_ngrams,
-    read_language_model,
-)
+from moses_integration.language_model.back_off import open_ngrams, read_language_model
 from moses_integration.language_model.kenlm import probing as kenlm_probing
 from moses_integration.language_model.kenlm.header import murmur_hash
 from moses_integration.language_model.kenlm.trie import unpack
@@ -74,9 +71,7 @@ def test_small_model(tmp_path: Path, kind: str) -> None:
     path.write_text(TRIGRAMS)
     model = AskedModel(written(tmp_path, kind))
     assert model.arrays.order == 3
-    assert set(model.arrays.words.words()) == {
-        b"<unk>", b"<s>", b"</s>", b"a", b"b", b"c"
-    }  # fmt: skip
+    assert set(model.arrays.words.words()) == set(b"<unk> <s> </s> a b c".split())
     assert_same_model(model, PlainLanguageModel(path), SENTENCES)
 
 
@@ -86,25 +81,13 @@ def written(tmp_path: Path, kind: str) -> Path:
     return path
 
 
-def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
-    data = bytearray(kenlm_binary(kind))
-    data[at : at + len(new)] = new
-    path = tmp_path / "damaged.binary"
-    path.write_bytes(data)
-    return path
-
-
 # the parameters begin at byte 88: order, multiplier, type, has words, version; then counts
 @pytest.mark.parametrize(
     ("at", "new", "message"),
     [
         (49, b"4", "not of format version 5, or made on another kind of machine. Build it again"),
         (34, b"incomplete\n", "a KenLM binary that is unfinished, cut off or damaged"),
-        (
-            60,
-            b"\x3f\x80\x00\x00",
-            "not of format version 5, or made on another kind of machine",
-        ),
+        (60, b"\x3f\x80\x00\x00", "not of format version 5, or made on another kind of machine"),
         (88, b"\x01", "a damaged KenLM binary: its header says order 1, multiplier 3"),
         (88, b"\xff", "the file ends within its header"),
         (92, bytes(4), "its header says order 3, multiplier 0"),
@@ -123,8 +106,10 @@ def damaged(tmp_path: Path, kind: str, at: int, new: bytes) -> Path:
 )
 def test_what_is_refused(tmp_path: Path, at: int, new: bytes, message: str) -> None:
     """Unreadable files get one sentence with the file."""
-    at = at if at >= 0 else len(kenlm_binary("probing")) + at
-    path = damaged(tmp_path, "probing", at, new)
+    path, data = tmp_path / "damaged.binary", bytearray(kenlm_binary("probing"))
+    at %= len(data)
+    data[at : at + len(new)] = new
+    path.write_bytes(data)
     with pytest.raises(LanguageModelError) as caught:
         read_language_model(path)
     assert str(caught.value).startswith(f"{path}: ")
@@ -135,22 +120,19 @@ def test_what_is_refused(tmp_path: Path, at: int, new: bytes, message: str) -> N
 def test_files_cut_off(tmp_path: Path, kind: str) -> None:
     """A truncated file is refused, wherever it ends."""
     data = kenlm_binary(kind)
-    path = tmp_path / "cut.binary"
+    path, expected = tmp_path / "cut.binary", "the file ends within|at the end of the fil|cut off"
     for size in [*range(33, len(data), 7), len(data) - 1]:
         path.write_bytes(data[:size])
-        with pytest.raises(
-            LanguageModelError, match=r"the file ends within|at the end of the fil|cut off"
-        ):
+        with pytest.raises(LanguageModelError, match=expected):
             read_language_model(path)
 
 
 def test_too_many_pairs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """If recovering the words would take too long, the file is refused at once."""
     monkeypatch.setattr(kenlm_probing, "MAX_PAIRS", 15)
-    with pytest.raises(LanguageModelError) as caught:
+    expected = "find its 2-grams 16 pairs would have to be tried, .*Name the ARPA file, or a trie"
+    with pytest.raises(LanguageModelError, match=expected):
         read_language_model(written(tmp_path, "probing"))
-    assert "to find its 2-grams 16 pairs would have to be tried" in str(caught.value)
-    assert "Name the ARPA file, or a trie" in str(caught.value)
 
 
 def test_packed_binary(tmp_path: Path) -> None:
