@@ -234,10 +234,7 @@ class References:
     """
 
     def __init__(
-        self,
-        references: Sequence[Sequence[bytes]],
-        *,
-        names: Sequence[str | Path] = (),
+        self, references: Sequence[Sequence[bytes]], *, names: Sequence[str | Path] = ()
     ) -> None:
         if not references:
             raise CorpusError("no reference translation is given")

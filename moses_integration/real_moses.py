@@ -19,12 +19,7 @@ from typing import IO, Any
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import (
-    CorpusError,
-    MissingDependencyError,
-    NBestError,
-    PhrasescoreError,
-)
+from phrasescore.errors import CorpusError, MissingDependencyError, NBestError, PhrasescoreError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file
 from phrasescore.runs.progress import Progress

@@ -33,9 +33,7 @@ class PruneOptions(Reordering, Result):
         metavar="K",
     )
     threshold: float | None = option(
-        BoundedFloat(-1e300, 1e300),
-        "Keep pairs whose score is at least this number.",
-        metavar="P",
+        BoundedFloat(-1e300, 1e300), "Keep pairs whose score is at least this number.", metavar="P"
     )
     column: int | None = option(
         COLUMN,

@@ -14,11 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from moses_integration.ini.feature_kinds import (
-    FEATURE_KINDS,
-    PHRASE_TABLE_KINDS,
-    component_count,
-)
+from moses_integration.ini.feature_kinds import FEATURE_KINDS, PHRASE_TABLE_KINDS, component_count
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted, did_you_mean
 

@@ -49,7 +49,6 @@ from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
 from phrasescore.runs.results import RESULT
 from phrasescore.table.line_assembly import Phrases
 
-_SIDES = ("source", "target")
 # a corpus that loses more pairs was probably prepared wrongly
 _MIN_KEPT = 0.98
 _MANY_LEFT_OUT = (

@@ -15,12 +15,7 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from phrasescore.errors import (
-    CorpusError,
-    MissingDependencyError,
-    NBestError,
-    PhrasescoreError,
-)
+from phrasescore.errors import CorpusError, MissingDependencyError, NBestError, PhrasescoreError
 from tests.support import fake_moses
 
 LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| LM0= -1 ||| -1\n"

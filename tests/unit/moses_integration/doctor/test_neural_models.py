@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import (
-    check_moses,
-    check_neural_models,
-)
+from moses_integration.doctor.examination import check_moses, check_neural_models
 from moses_integration.doctor.findings import Diagnosis, Finding
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.moses_ini import MosesIni

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.ini.edits import (
-    next_name,
-    with_language_model,
-    without_feature,
-)
+from moses_integration.ini.edits import next_name, with_language_model, without_feature
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError

@@ -68,10 +68,7 @@ def test_by_column(
     """The best pairs of each source by a score above a threshold are kept; of ties the first."""
     conditions = PruningConditions(column=2, threshold=threshold, top=top)
     expected = plain_pruning(
-        lines,
-        value=lambda line: scores_of(line)[1],
-        threshold=threshold or 0.0,
-        top=top,
+        lines, value=lambda line: scores_of(line)[1], threshold=threshold or 0.0, top=top
     )
     if not expected:
         with pytest.raises(PhraseTableError, match="nothing would be left"):

@@ -245,8 +245,7 @@ def test_settings_are_carried_to_another_ini(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"lowercase": True, "truecase": True}, {"characters": True, "tokenize": True}],
+    "settings", [{"lowercase": True, "truecase": True}, {"characters": True, "tokenize": True}]
 )
 def test_settings_that_exclude_each_other(settings: dict[str, bool]) -> None:
     """Lower-cased text cannot be truecased, and words are not characters."""

@@ -11,12 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.text.preparation import (
-    Postprocessor,
-    Preprocessor,
-    TextSettings,
-    read_text,
-)
+from moses_integration.text.preparation import Postprocessor, Preprocessor, TextSettings, read_text
 from moses_integration.text.tokenising import Tokenizer, language_notes
 
 LANGUAGES = ["en", "fr", "de", "cs", "hau", "yor", "id", "hi", "th", "ar", "vi", "zh", "ja"]
