@@ -216,11 +216,9 @@ class SystemFolder:
         # in a moses.ini, a blank ends a path, and # begins a comment anywhere
         for character in " \t#":
             if character in str(path):
-                raise SettingsError(
-                    f"the path of the folder has {character!r}, which a moses.ini cannot express",
-                    path=path,
-                    remedy="name a folder without blanks and # in its path",
-                )
+                remedy = "name a folder without blanks and # in its path"
+                what = f"the path of the folder has {character!r}, which a moses.ini cannot express"
+                raise SettingsError(what, path=path, remedy=remedy)
         check_owner(path, self.work.name)
 
     def alignment(self, name: str) -> Path:

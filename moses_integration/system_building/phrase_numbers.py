@@ -85,11 +85,8 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
     if size > _MAX_IDS:
-        raise CorpusError(
-            f"the text has {size:,} words, more than can be processed",
-            path=path,
-            remedy="take fewer sentences",
-        )
+        problem = f"the text has {size:,} words, more than can be processed"
+        raise CorpusError(problem, path=path, remedy="take fewer sentences")
     words = table.words()
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)

@@ -118,10 +118,6 @@ def _occurrences(counts: PairCounts) -> NDArray[np.int64]:
     return occurrences
 
 
-def _sources(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
-    return (pairs >> np.uint64(32)).astype(np.int64)
-
-
 def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
     return (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
@@ -146,7 +142,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(
-        _sources(pairs),
+        (pairs >> np.uint64(32)).astype(np.int64),
         _targets(pairs),
         np.add.reduceat(occurrences, firsts),
         np.stack(columns, axis=1),
@@ -327,9 +323,7 @@ def _ended(texts: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
     """Find the bounds of concatenated texts that each end with an end mark."""
     characters = as_array(texts)
     ends = np.flatnonzero(characters == _END[0])
-    begins = np.zeros(len(ends), np.int64)
-    begins[1:] = ends[:-1] + 1
-    return ColumnTexts(characters, begins, ends, rows)
+    return ColumnTexts(characters, np.append(0, ends + 1)[:-1], ends, rows)
 
 
 def phrase_table_lines(

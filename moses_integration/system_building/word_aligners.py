@@ -104,14 +104,11 @@ def align_words(
     forward, reverse = _align_both_ways(texts, aligner, output, len(source), threads)
     backward = Links(reverse.targets, reverse.sources, reverse.offsets)
     links = grow_diag_final_and(forward, backward, source.lengths, target.lengths)
-    made_by: dict[str, object] = {_LIBRARY: version_of(_LIBRARY)}
-    if aligner == "eflomal":
-        made_by["seed"] = _SEED
-    record: dict[str, object] = {"made_by": made_by}
+    seed = {"seed": _SEED} if aligner == "eflomal" else {}
+    record: dict[str, object] = {"made_by": {_LIBRARY: version_of(_LIBRARY), **seed}}
     if too_long:
-        told = (
-            f"{aligner} finds no link in {counted(too_long, 'pair')} with more than {limit:,} words"
-        )
+        pairs = counted(too_long, "pair")
+        told = f"{aligner} finds no link in {pairs} with more than {limit:,} words"
         record |= {"pairs_too_long": too_long, "notes": [told]}
     return links, record
 
@@ -164,13 +161,10 @@ def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float
     with contextlib.ExitStack() as stack:
         printed = stack.enter_context(os.fdopen(reading, "rb"))
         with os.fdopen(writing, "wb") as output, own_file(log, os.O_APPEND) as messages:
-            started = [
-                stack.enter_context(processes.waiting_for(process))
-                for process in (
-                    processes.start(command, stdout=output, stderr=messages, env=environment)
-                    for command in commands
-                )
-            ]
+            started: list[subprocess.Popen[bytes]] = []
+            for command in commands:
+                process = processes.start(command, stdout=output, stderr=messages, env=environment)
+                started.append(stack.enter_context(processes.waiting_for(process)))
         failed: list[subprocess.Popen[bytes]] = []
         for line in printed:  # the pipe ends with the last command
             yield float(line)

@@ -108,11 +108,9 @@ def read_kept_links(
     """
     given = read_links(path)
     if len(given) != len(kept):
-        raise CorpusError(
-            f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs",
-            path=path,
-            remedy="give one line for each sentence pair of SOURCE and TARGET",
-        )
+        problem = f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs"
+        remedy = "give one line for each sentence pair of SOURCE and TARGET"
+        raise CorpusError(problem, path=path, remedy=remedy)
     counts = np.diff(given.offsets)
     chosen = np.repeat(kept, counts)
     counts = counts[kept]

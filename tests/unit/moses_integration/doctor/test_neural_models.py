@@ -52,10 +52,8 @@ def test_a_model_that_fits(folder: Path) -> None:
     """A fitting model has no faults; its coverage of the references is reported."""
     assert found() == ()
     (known,) = found(references=(TextWords(FRENCH, "dev.fr"),))
-    assert (known.severity, known.what) == (
-        "note",
-        "the language model NeuralLM0 knows all 3 tokens",
-    )
+    assert known.severity == "note"
+    assert known.what == "the language model NeuralLM0 knows all 3 tokens"
 
 
 def test_normalisation(folder: Path) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import itertools
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from moses_integration.tables import pruning
 from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import (
     DropList,
@@ -56,7 +58,8 @@ def pruned(
     folder: Path, lines: list[bytes], conditions: PruningConditions, at_once: int = 3
 ) -> tuple[list[bytes], PruningReport]:
     (folder / "table").write_bytes(b"".join(lines))
-    report = prune_table(folder / "table", folder / "out.gz", conditions, lines_per_block=at_once)
+    with patch.object(pruning, "LINES_PER_BLOCK", at_once):
+        report = prune_table(folder / "table", folder / "out.gz", conditions)
     return gzip.decompress((folder / "out.gz").read_bytes()).splitlines(keepends=True), report
 
 
