@@ -234,21 +234,17 @@ class References:
     """
 
     def __init__(
-        self,
-        references: Sequence[Sequence[bytes]],
-        *,
-        names: Sequence[str | Path] = (),
+        self, references: Sequence[Sequence[bytes]], *, names: Sequence[str | Path] = ()
     ) -> None:
         if not references:
             raise CorpusError("no reference translation is given")
         names = names or [f"reference {number}" for number in range(1, len(references) + 1)]
         for name, lines in zip(names, references, strict=True):
             if len(lines) != len(references[0]):
-                raise CorpusError(
-                    f"{counted(len(lines), 'line')}, where {names[0]} has {len(references[0]):,}",
-                    path=name,
-                    remedy="references must be translations of the same text, line by line",
-                )
+                found, wanted = counted(len(lines), "line"), len(references[0])
+                remedy = "references must be translations of the same text, line by line"
+                problem = f"{found}, where {names[0]} has {wanted:,}"
+                raise CorpusError(problem, path=name, remedy=remedy)
         self.vocabulary = WordTable()
         encoded = [self.encode(lines, grow=True) for lines in references]
         self._ngrams = _build_trie(encoded)

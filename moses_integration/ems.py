@@ -40,10 +40,8 @@ def place_holder(table: Path) -> int:
                 if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
                     raise PhraseTableError(
                         "the last score is not the placeholder 2.718, and must not be replaced",
-                        path=table,
-                        line=block.first_line + row,
                         remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
-                    )
+                    ).at(table, block.first_line + row)
             progress.advance(len(block))
     return scores
 
@@ -70,11 +68,9 @@ def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -
     """Write OUT.gz: the phrase table IN.gz with a model's score in place of the last score."""
     table = _with_ending(stem)
     if not table.is_file():
-        raise InputError(
-            "no such file, where EMS should have put the phrase table",
-            path=table,
-            remedy="check whether the step TRAINING:build-ttable succeeded",
-        )
+        problem = "no such file, where EMS should have put the phrase table"
+        remedy = "check whether the step TRAINING:build-ttable succeeded"
+        raise InputError(problem, path=table, remedy=remedy)
     column = place_holder(table)
     if not Path(model).exists():
         _run("train", str(table), model, *train.split())
@@ -87,10 +83,7 @@ def rescoring_step(stem: str, output: str, model: str, train: str, score: str) -
 def main() -> None:
     """Run the step for EMS, which treats any exit status except 0 as a failure."""
     try:
-        rescoring_step.main(standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(error.exit_code)
+        rescoring_step()
     except PhrasescoreError as error:
         click.echo(f"phrasescore: {error}", err=True)
         sys.exit(error.exit_code)

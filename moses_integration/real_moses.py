@@ -19,12 +19,7 @@ from typing import IO, Any
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
 from moses_integration.ini.moses_ini import MosesIni
-from phrasescore.errors import (
-    CorpusError,
-    MissingDependencyError,
-    NBestError,
-    PhrasescoreError,
-)
+from phrasescore.errors import CorpusError, MissingDependencyError, NBestError, PhrasescoreError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file
 from phrasescore.runs.progress import Progress
@@ -174,10 +169,8 @@ def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> 
     if last and not last.endswith(b"\n") and process.wait() == 0:
         raise NBestError(
             "Moses's output ends in the middle of a line",
-            path=output,
-            line=lines,
             remedy="see whether the disk is full, and run again",
-        )
+        ).at(output, lines)
     return lines
 
 
@@ -221,17 +214,12 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
         raise DecoderError(f"{binary} cannot be run: {error}") from None
     if process.returncode:
         said = process.stderr.decode("utf-8", "replace").strip().split("\n")[-_LAST_LINES:]
-        raise DecoderError(
-            f"Moses ended with status {process.returncode}: {' / '.join(said)}",
-            path=path,
-            remedy=f"run it: {' '.join(command)}",
-        )
+        problem = f"Moses ended with status {process.returncode}: {' / '.join(said)}"
+        raise DecoderError(problem, path=path, remedy=f"run it: {' '.join(command)}")
     found = weights_shown(process.stdout.decode("utf-8", "surrogateescape"))
     features = FeatureLayout.from_ini(ini).features
     expected = {each.name: each.components for each in features if any(each.tuneable)}
     if list(found.items()) != list(expected.items()):
-        raise DecoderError(
-            f"Moses has the features {listed_sizes(found)}, expected {listed_sizes(expected)}",
-            path=path,
-            remedy="use a version of Moses from 2017 or later",
-        )
+        problem = f"Moses has the features {listed_sizes(found)}, expected {listed_sizes(expected)}"
+        remedy = "use a version of Moses from 2017 or later"
+        raise DecoderError(problem, path=path, remedy=remedy)

@@ -80,8 +80,7 @@ def nbest(options: NBestOptions) -> None:
         if options.scores:
             things += f" and {counted(len(options.scores), 'file')} of scores"
         raise SettingsError(
-            f"{counted(len(options.names), 'name')} for {things}",
-            remedy="give one --name for each",
+            f"{counted(len(options.names), 'name')} for {things}", remedy="give one --name for each"
         )
     names = options.names or [
         *names_by_kind(options.models),

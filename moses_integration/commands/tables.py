@@ -33,9 +33,7 @@ class PruneOptions(Reordering, Result):
         metavar="K",
     )
     threshold: float | None = option(
-        BoundedFloat(-1e300, 1e300),
-        "Keep pairs whose score is at least this number.",
-        metavar="P",
+        BoundedFloat(-1e300, 1e300), "Keep pairs whose score is at least this number.", metavar="P"
     )
     column: int | None = option(
         COLUMN,
@@ -78,13 +76,8 @@ def prune(options: PruneOptions) -> None:
     significance = None
     if options.significance is not None and options.sentences is not None:
         significance = SignificanceLevel.parse(options.significance, options.sentences)
-    conditions = PruningConditions(
-        drop=DropList(read_lines(options.drop), options.drop) if options.drop is not None else None,
-        significance=significance,
-        column=options.column,
-        threshold=options.threshold,
-        top=options.top,
-    )
+    drop = None if options.drop is None else DropList(read_lines(options.drop), options.drop)
+    conditions = options.settings(PruningConditions, drop=drop, significance=significance)
     with resumable([options.table], [options.output]):
         report = prune_table(options.table, options.output, conditions, reordering=reordering)
         click.echo(str(report), err=True)

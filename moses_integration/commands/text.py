@@ -32,8 +32,7 @@ class PreprocessOptions(Options):
         OUTPUT, "Where to write the result.  [default: standard output]", "-o", default="-"
     )
     system: str | None = option(
-        INPUT_FOLDER,
-        "A system of phrasescore build; the options below default to its settings.",
+        INPUT_FOLDER, "A system of phrasescore build; the options below default to its settings."
     )
     side: Side = _side("source")
     language: str | None = option("CODE", "The language of the text, such as fr.")

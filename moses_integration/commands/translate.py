@@ -138,17 +138,13 @@ def _translator(
         device=options.device,
         batch_size=options.batch_size,
     )
-    numerics = {"device": str(translator.device), "batch_size": options.batch_size}
     return translator, {
         "beam": dataclasses.asdict(beam),
         "allowed": dataclasses.asdict(allowed),
         "replace_unknown": options.replace_unknown,
         "models": [each.digest for each in models.loaded],
-        "numerics": numerics,
-        "outputs": {
-            "nbest": options.nbest is not None,
-            "alignments": options.alignments is not None,
-        },
+        "numerics": {"device": str(translator.device), "batch_size": options.batch_size},
+        "outputs": {name: vars(options)[name] is not None for name in ("nbest", "alignments")},
     }
 
 

@@ -225,17 +225,12 @@ def _check_ngrams(found: Diagnosis, name: str, path: str, references: list[TextW
             progress.advance(len(block.log10))
     check_layout(found, path, model)
     if not model.has_unknown:
-        found.warning(
-            path,
-            "the model has no <unk>, so an unknown word costs ln p = -230",
-            "estimate the model with lmplz, or with open vocabulary (SRILM: ngram-count -unk)",
-        )
+        what = "the model has no <unk>, so an unknown word costs ln p = -230"
+        remedy = "estimate the model with lmplz, or with open vocabulary (SRILM: ngram-count -unk)"
+        found.warning(path, what, remedy)
     if model.words.id_of(b"<s>") is None or model.words.id_of(b"</s>") is None:
-        found.error(
-            path,
-            "the model has no <s> or no </s>, so it was not estimated from sentences",
-            "estimate the model from text with one sentence per line",
-        )
+        what = "the model has no <s> or no </s>, so it was not estimated from sentences"
+        found.error(path, what, "estimate the model from text with one sentence per line")
     owner = f"the language model {name}"
     _check_words(found, references, lambda word: model.words.id_of(word) is not None, owner)
 

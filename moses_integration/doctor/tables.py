@@ -49,6 +49,7 @@ from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
 _ESCAPE = "make the table again from escaped text (phrasescore preprocess, or Moses's tokenizer)"
+_TOO_HIGH = "write probabilities, which are at most 1, into the scores"
 # kind of odd line (valid, but a program of Moses misreads or refuses it) -> severity, fault, remedy
 _ODD: dict[str, tuple[Severity, str, str]] = {
     "bar": ("error", "a '|' in a word; Moses keeps only the part of the word before it", _ESCAPE),
@@ -145,12 +146,8 @@ def _refuse_infinite(block: TableBlock) -> None:
         infinite = np.isinf(block.score_values.astype(np.float32))
     for row, column in np.argwhere(infinite)[:1].tolist():
         text = block.entry(row).scores.split()[column].decode()
-        raise PhraseTableError(
-            f"score {column + 1} is {text}, which is infinite for Moses",
-            path=block.path,
-            line=block.first_line + row,
-            remedy="write probabilities, which are at most 1, into the scores",
-        )
+        problem = f"score {column + 1} is {text}, which is infinite for Moses"
+        raise PhraseTableError(problem, remedy=_TOO_HIGH).at(block.path, block.first_line + row)
 
 
 class TableSurvey:
@@ -189,15 +186,12 @@ class TableSurvey:
         self._given_scores = scores
         self._last_line = b""
 
-    def read(self, lines_per_block: int = LINES_PER_BLOCK) -> TableSurvey:
+    def read(self) -> TableSurvey:
         """Read the whole table."""
         with Progress(f"reading {Path(self.path).name}", unit="lines") as progress:
             try:
                 for block in read_blocks(
-                    self.path,
-                    lines_per_block,
-                    format_of=self._find_format,
-                    on_fault=self._count_fault,
+                    self.path, LINES_PER_BLOCK, format_of=self._format_of, on_fault=self._on_fault
                 ):
                     self._add(block)
                     progress.advance(len(block))
@@ -205,12 +199,12 @@ class TableSurvey:
                 self.broken = error
         return self
 
-    def _find_format(self, head: Sequence[bytes], path: str | Path) -> TableFormat:
+    def _format_of(self, head: Sequence[bytes], path: str | Path) -> TableFormat:
         if head and self._given_scores is not None:
             return TableFormat(self._given_scores, hierarchical=False)
         return TableFormat.from_lines(head, path)
 
-    def _count_fault(self, error: PhraseTableError) -> None:
+    def _on_fault(self, error: PhraseTableError) -> None:
         self.fault = self.fault or error
         self.bad_lines += 1
 
@@ -353,18 +347,12 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
     for index in range(scores.scores):
         name = f"score {index + 1}"
         if count := int(scores.infinite[index]):
-            found.error(
-                path,
-                f"Moses reads {name} as infinite in {count:,} lines",
-                "write probabilities, which are at most 1, into the scores",
-            )
+            found.error(path, f"Moses reads {name} as infinite in {count:,} lines", _TOO_HIGH)
         if count := int(scores.floored[index]):
-            found.add(
-                "error" if count == survey.lines else "warning",
-                path,
-                f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}",
-                "a few are normal; many mean that the column does not contain probabilities",
-            )
+            severity: Severity = "error" if count == survey.lines else "warning"
+            what = f"{name} {floored_share(count, int(scores.zeros[index]), survey.lines)}"
+            remedy = "a few are normal; many mean that the column does not contain probabilities"
+            found.add(severity, path, what, remedy)
         if scores.lowest[index] == scores.highest[index] and survey.lines > 1:
             found.warning(
                 path,

@@ -130,19 +130,14 @@ def check_texts(
     _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:
-        found.error(
-            place_of(source.path, lines),
-            "the last line has no line feed, and Moses does not translate it",
-            "end it with a line feed",
-        )
+        what = "the last line has no line feed, and Moses does not translate it"
+        found.error(place_of(source.path, lines), what, "end it with a line feed")
     for text in references:
         _check_lines(found, text, _EMPTY, _NOT_UTF8, _CARRIAGE_RETURN)
         if lines != len(text.lines):
-            found.error(
-                text.path,
-                f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}",
-                "line i of this file must be a translation of line i of the source",
-            )
+            what = f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}"
+            remedy = "line i of this file must be a translation of line i of the source"
+            found.error(text.path, what, remedy)
 
 
 _PREPROCESS = "phrasescore preprocess"

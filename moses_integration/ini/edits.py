@@ -5,6 +5,7 @@ Each edit returns a new ini that differs from the old ini no more than the edit 
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
@@ -82,11 +83,8 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
                 "add the column to the ini of the text table (PhraseDictionaryMemory), and make "
                 f"the binary table from the new text table: {BINARISERS[line.kind].format('N')}"
             )
-        raise ini.error(
-            f"{line.name} is a {line.kind}, which does not read text tables",
-            line=line.line,
-            remedy=remedy,
-        )
+        problem = f"{line.name} is a {line.kind}, which does not read text tables"
+        raise ini.error(problem, line=line.line, remedy=remedy)
     _table_weights(ini, line)
     return line
 
@@ -105,13 +103,11 @@ def _phrase_table(ini: MosesIni, name: str | None) -> FeatureLine:
         return chosen
     if not tables:
         raise ini.error("no phrase table among the features")
-    if len(tables) == 1:
-        return tables[0]
-    raise ini.error(
-        f"the ini has {len(tables)} phrase tables: {names}",
-        line=tables[1].line,
-        remedy="choose one of them with --feature",
-    )
+    if len(tables) > 1:
+        problem = f"the ini has {len(tables)} phrase tables: {names}"
+        remedy = "choose one of them with --feature"
+        raise ini.error(problem, line=tables[1].line, remedy=remedy)
+    return tables[0]
 
 
 def _table_weights(ini: MosesIni, line: FeatureLine) -> tuple[float, ...]:
@@ -148,11 +144,9 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
     weights = _table_weights(ini, line)
     before, added = len(weights), scores - len(weights)
     if added < 0:
-        raise ini.error(
-            f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}",
-            line=line.line,
-            remedy="name a table that has all scores of the old one, and then the new scores",
-        )
+        problem = f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}"
+        remedy = "name a table that has all scores of the old one, and then the new scores"
+        raise ini.error(problem, line=line.line, remedy=remedy)
     start_weight = start_weight_for(ini)
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
@@ -220,10 +214,8 @@ def next_name(taken: Collection[str], base: str = "NeuralLM") -> str:
     >>> next_name({"LM0", "NeuralLM0"})
     'NeuralLM1'
     """
-    number = 0
-    while f"{base}{number}" in taken:
-        number += 1
-    return f"{base}{number}"
+    names = (f"{base}{number}" for number in itertools.count())
+    return next(name for name in names if name not in taken)
 
 
 def with_language_model(

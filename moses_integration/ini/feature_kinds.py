@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from phrasescore.errors import IniError, visible
 from phrasescore.table.input_files import whole_number
 
+TRUE, FALSE = ("1", "true", "yes", "y"), ("0", "false", "no", "n")
 _MAX_COMPONENTS = 10_000  # a limit for one feature; no real table has this many scores
 _SHOWN = 30
 
@@ -34,13 +35,12 @@ class FeatureKind:
 
 # classes whose path is a table of phrase pairs
 _PHRASE_TABLE_KINDS = """
-PhraseDictionaryMemory PhraseDictionaryBinary PhraseDictionaryOnDisk
-PhraseDictionaryCompact PhraseDictionaryScope3 PhraseDictionaryMultiModel
-PhraseDictionaryMultiModelCounts PhraseDictionaryGroup PhraseDictionaryALSuffixArray
-PhraseDictionaryTransliteration PhraseDictionaryDynamicCacheBased PhraseDictionaryCache
-PhraseDictionaryFuzzyMatch PhraseDictionaryMemoryPerSentence
-PhraseDictionaryMemoryPerSentenceOnDemand PhraseDictionaryBitextSampling Mmsapt
-ProbingPT RuleTable
+PhraseDictionaryMemory PhraseDictionaryBinary PhraseDictionaryOnDisk PhraseDictionaryCompact
+PhraseDictionaryScope3 PhraseDictionaryMultiModel PhraseDictionaryMultiModelCounts
+PhraseDictionaryGroup PhraseDictionaryALSuffixArray PhraseDictionaryTransliteration
+PhraseDictionaryDynamicCacheBased PhraseDictionaryCache PhraseDictionaryFuzzyMatch
+PhraseDictionaryMemoryPerSentence PhraseDictionaryMemoryPerSentenceOnDemand
+PhraseDictionaryBitextSampling Mmsapt ProbingPT RuleTable
 """
 PHRASE_TABLE_KINDS = frozenset(_PHRASE_TABLE_KINDS.split())
 # the classes of phrase tables in text form
@@ -52,9 +52,9 @@ BINARISERS = {
     "ProbingPT": "CreateProbingPT --num-scores {} --input-pt TABLE --output-dir FOLDER",
 }
 _LANGUAGE_MODEL_KINDS = """
-KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM
-OxFactoredLM OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel
-ExampleLM InMemoryPerSentenceOnDemandLM
+KENLM SRILM IRSTLM RANDLM DALM MaxEntLM NeuralLM BilingualNPLM ReloadingLM OxLM OxFactoredLM
+OxFactoredMaxentLM OxSourceFactoredLM OxTreeLM SyntacticLanguageModel ExampleLM
+InMemoryPerSentenceOnDemandLM
 """
 LANGUAGE_MODEL_KINDS = frozenset(_LANGUAGE_MODEL_KINDS.split())
 # a class that Moses does not have: a neural language model in the search of the embedded decoder
@@ -104,17 +104,9 @@ FEATURE_KINDS: dict[str, FeatureKind] = {
 }
 
 # options of all feature functions of Moses; the last three do not affect scores
-COMMON_OPTIONS = frozenset(
-    [
-        "name",
-        "num-features",
-        "tuneable",
-        "tuneable-components",
-        "require-sorting-after-source-context",
-        "verbosity",
-        "filterable",
-    ]
-)
+_COMMON_OPTIONS = """name num-features tuneable tuneable-components
+require-sorting-after-source-context verbosity filterable"""
+COMMON_OPTIONS = frozenset(_COMMON_OPTIONS.split())
 FACTOR_OPTIONS = frozenset(["input-factor", "output-factor"])
 # class of the embedded decoder -> its options besides the common options; cache-size, order, load
 # and lazyken affect how Moses loads a model, not the scores
@@ -148,7 +140,7 @@ def component_count(kind: str, options: Mapping[str, str]) -> int:
     """
     if kind in LANGUAGE_MODEL_KINDS:
         # language models ignore num-features
-        return 2 if options.get("oov-feature", "0").lower() in ("1", "true", "yes", "y") else 1
+        return 2 if options.get("oov-feature", "0").lower() in TRUE else 1
     if kind == "LexicalReordering":
         return _reordering_count(options)
     text = options.get("num-features")

@@ -15,8 +15,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from moses_integration.ini.feature_kinds import (
+    FALSE,
     FEATURE_KINDS,
     PHRASE_TABLE_KINDS,
+    TRUE,
     component_count,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -28,9 +30,6 @@ if TYPE_CHECKING:
 
 # Moses's weight for features without weights in the ini
 DEFAULT_WEIGHT = 1.0
-_BOOLEANS = dict.fromkeys(("yes", "y", "true", "1"), True) | dict.fromkeys(
-    ("no", "n", "false", "0"), False
-)
 
 
 @dataclass(frozen=True)
@@ -63,9 +62,8 @@ class Feature:
                 yet).
         """
         if line.kind not in FEATURE_KINDS:
-            raise IniError(
-                f"unknown feature class {line.kind}{did_you_mean(line.kind, FEATURE_KINDS)}"
-            )
+            guess = did_you_mean(line.kind, FEATURE_KINDS)
+            raise IniError(f"unknown feature class {line.kind}{guess}")
         kind = FEATURE_KINDS[line.kind]
         count = component_count(line.kind, line.options)
         tuneable = kind.tuneable
@@ -79,11 +77,9 @@ class Feature:
             items = [item for item in mask.split(",") if item]
             flags = tuple(boolean_option("tuneable-components", item) for item in items)
             if len(flags) != count:
-                raise IniError(
-                    f"tuneable-components of {line.name} has {len(flags)} flags, "
-                    f"but the feature has {count} components",
-                    remedy="write one flag for each component",
-                )
+                found = f"tuneable-components of {line.name} has {len(flags)} flags"
+                problem = f"{found}, but the feature has {count} components"
+                raise IniError(problem, remedy="write one flag for each component")
         return cls(line.name, flags, kind.stateful, line.kind)
 
 
@@ -96,9 +92,9 @@ def boolean_option(key: str, text: str) -> bool:
     >>> boolean_option("tuneable", "No")
     False
     """
-    if text.lower() not in _BOOLEANS:
+    if text.lower() not in (*TRUE, *FALSE):
         raise IniError(f"{key} is {text!r}, expected true or false")
-    return _BOOLEANS[text.lower()]
+    return text.lower() in TRUE
 
 
 @dataclass(frozen=True)
@@ -172,12 +168,9 @@ class FeatureLayout:
     @cached_property
     def nbest(self) -> FeatureLayout:
         """The layout of n-best lines: the tuneable components only, grouped by feature."""
+        tuned = (each for each in self.features if any(each.tuneable))
         return FeatureLayout(
-            tuple(
-                Feature(feature.name, (True,) * sum(feature.tuneable), feature.stateful)
-                for feature in self.features
-                if any(feature.tuneable)
-            )
+            tuple(Feature(each.name, (True,) * sum(each.tuneable), each.stateful) for each in tuned)
         )
 
     def flatten(self, values: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
@@ -190,19 +183,14 @@ class FeatureLayout:
 
         for name in values:
             if name not in self.slices:
-                raise IniError(
-                    f"values for {name}, but there is no such feature"
-                    f"{did_you_mean(name, self.names)}"
-                )
+                guess = did_you_mean(name, self.names)
+                raise IniError(f"values for {name}, but there is no such feature{guess}")
         for feature in self.features:
             if feature.name not in values:
                 raise IniError(f"no values for the feature {feature.name}")
-            found = len(values[feature.name])
-            if found != feature.components:
-                raise IniError(
-                    f"{counted(found, 'value')} for {feature.name}, "
-                    f"which has {counted(feature.components, 'component')}"
-                )
+            if (found := len(values[feature.name])) != feature.components:
+                given, wanted = counted(found, "value"), counted(feature.components, "component")
+                raise IniError(f"{given} for {feature.name}, which has {wanted}")
         return np.array([value for name in self.names for value in values[name]], np.float64)
 
     def unflatten(
@@ -224,11 +212,9 @@ class FeatureLayout:
             if owner is not None:
                 check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
-                raise ini.error(
-                    f"weights for {name}, but there is no such feature{did_you_mean(name, known)}",
-                    line=ini.weight_line(name),
-                    remedy="correct the name, or delete the line",
-                )
+                guess, remedy = did_you_mean(name, known), "correct the name, or delete the line"
+                problem = f"weights for {name}, but there is no such feature{guess}"
+                raise ini.error(problem, line=ini.weight_line(name), remedy=remedy)
         return {
             feature.name: ini.weights.get(feature.name, (DEFAULT_WEIGHT,) * feature.components)
             for feature in self.features
@@ -246,12 +232,9 @@ class FeatureLayout:
 def check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
     """Raise an IniError if a feature has more or fewer weights than components."""
     if weights != components:
-        raise ini.error(
-            f"{counted(weights, 'weight')} for {name}, "
-            f"which has {counted(components, 'component')}",
-            line=line,
-            remedy="give one weight for each component, or correct num-features",
-        )
+        found, expected = counted(weights, "weight"), counted(components, "component")
+        remedy = "give one weight for each component, or correct num-features"
+        raise ini.error(f"{found} for {name}, which has {expected}", line=line, remedy=remedy)
 
 
 def listed_sizes(sizes: Mapping[str, int]) -> str:

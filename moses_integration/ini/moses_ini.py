@@ -85,11 +85,8 @@ class MosesIni:
         """
         file, improved = ini_of(str(path)), Path(path) / "system"
         if file != str(path) and not Path(file).exists() and (improved / "moses.ini").exists():
-            raise InputError(
-                "a folder without a moses.ini",
-                path=path,
-                remedy=f"name the system in it, {improved}",
-            )
+            remedy = f"name the system in it, {improved}"
+            raise InputError("a folder without a moses.ini", path=path, remedy=remedy)
         return cls.parse(read_whole(file), file, base="" if file == str(path) else str(path))
 
     @classmethod
@@ -114,11 +111,9 @@ class MosesIni:
     def _check(self) -> None:
         old = self.old_style_sections
         if old and (self.sections.keys() & {"feature", "weight"}):
-            raise self.error(
-                f"old-style sections ([{old[0]}]) in a file with [feature] or [weight]",
-                line=self.sections[old[0]][0][0],
-                remedy="delete the sections of one of the two styles",
-            )
+            problem = f"old-style sections ([{old[0]}]) in a file with [feature] or [weight]"
+            remedy = "delete the sections of one of the two styles"
+            raise self.error(problem, line=self.sections[old[0]][0][0], remedy=remedy)
         names = Counter(feature.name for feature in self.features)
         for feature in self.features:
             if names[feature.name] > 1:
@@ -235,11 +230,9 @@ class MosesIni:
         """Raise an IniError unless the file has ``[feature]`` lines."""
         if self.old_style_sections:
             first = self.old_style_sections[0]
-            raise self.error(
-                f"an old-style moses.ini ([{first}] in place of [feature]), which only Moses reads",
-                line=self.sections[first][0][0],
-                remedy=_CONVERSION,
-            )
+            what = f"an old-style moses.ini ([{first}] in place of [feature])"
+            line = self.sections[first][0][0]
+            raise self.error(f"{what}, which only Moses reads", line=line, remedy=_CONVERSION)
         if not self.features:
             raise self.error("no [feature] section, so there is nothing to translate with")
 

@@ -185,9 +185,8 @@ def _language_model_problems(
         remedy = "write blanks instead of tabs"
         yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
     factor = line.options.get("factor", "0")
-    made = [
-        each.options["output-factor"] for each in ini.features if "output-factor" in each.options
-    ]
+    options = (each.options for each in ini.features)
+    made = [each["output-factor"] for each in options if "output-factor" in each]
     if factor not in ",".join(made or [factor]).split(","):
         problem = f"{line.name} reads factor {factor}, which no table makes: Moses crashes"
         remedy = "correct factor=, or the output-factor= of the tables"

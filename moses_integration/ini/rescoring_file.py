@@ -138,11 +138,9 @@ class Rescoring:
         """
         for name in self.scorers:
             if name not in given:
-                raise SettingsError(
-                    f"a program must score the candidates for the feature {name}",
-                    path=system / RESCORING,
-                    remedy=f"name it: {option} {name}='COMMAND'",
-                )
+                problem = f"a program must score the candidates for the feature {name}"
+                remedy = f"name it: {option} {name}='COMMAND'"
+                raise SettingsError(problem, path=system / RESCORING, remedy=remedy)
         return {name: given[name] for name in self.scorers}
 
     def flat_weights(self, layout: FeatureLayout, system: str | Path) -> NDArray[np.float64]:

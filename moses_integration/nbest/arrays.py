@@ -49,6 +49,7 @@ from phrasescore.words.token_sequences import joined_offsets
 from phrasescore.words.word_table import WordArrays, WordTable, as_array, number_words
 
 _BLOCK = 1 << 23
+_MIXED = "do not mix lists of different systems in one file"
 _ROWS = ("sentences", "lines", "features", "sparse", "totals")  # the arrays with a row a candidate
 Offsets: TypeAlias = NDArray[np.int64]
 
@@ -246,7 +247,6 @@ class NBestReader:
         vocabulary: The ids of words.
         sparse_weights: Weights of single sparse features; all other sparse features have weight 0.
         with_words: Whether to return the words themselves, too.
-        block_size: The number of bytes to read at a time.
 
     Attributes:
         unweighted: The first sparse feature in the list that has no weight, if any.
@@ -259,17 +259,12 @@ class NBestReader:
         *,
         sparse_weights: Mapping[str, float] | None = None,
         with_words: bool = False,
-        block_size: int = _BLOCK,
     ) -> None:
         self.unweighted: str | None = None
-        self._path = path
-        self._vocabulary = vocabulary
+        self._path, self._vocabulary, self._with_words = path, vocabulary, with_words
         self._sparse_weights = sparse_weights or {}
-        self._with_words = with_words
-        self._block_size = block_size
         self._sizes: dict[str, int] = {}
-        self._line = 0
-        self._sentence = 0
+        self._line = self._sentence = 0
 
     def read(self) -> Candidates:
         """Read the whole list.
@@ -301,7 +296,7 @@ class NBestReader:
 
     def _blocks(self) -> Iterator[Candidates]:
         with open_input(self._path) as stream:
-            for data in line_blocks(stream, self._block_size):
+            for data in line_blocks(stream, _BLOCK):
                 whole = data[: data.rfind(b"\n") + 1]
                 if whole:
                     yield self._block(without_marks(whole))
@@ -309,11 +304,8 @@ class NBestReader:
                 if len(whole) < len(data):
                     raise cut_short().at(self._path, self._line + 1)
         if not self._sizes:
-            raise NBestError(
-                "the list is empty",
-                path=self._path,
-                remedy="the decoder printed no translation: read its messages",
-            )
+            remedy = "the decoder printed no translation: read its messages"
+            raise NBestError("the list is empty", path=self._path, remedy=remedy)
 
     def _block(self, data: bytes) -> Candidates:
         if not self._sizes:
@@ -356,12 +348,8 @@ class NBestReader:
             if name.partition("_")[0] not in self._sizes:
                 self._sizes[name] = len(values)
         if not sum(self._sizes.values()):
-            raise NBestError(
-                "the line has no feature values",
-                path=self._path,
-                line=1,
-                remedy="decode with at least one tuneable feature, and with labels",
-            )
+            remedy = "decode with at least one tuneable feature, and with labels"
+            raise NBestError("the line has no feature values", remedy=remedy).at(self._path, 1)
 
     def _read_doubtful(self, data: bytes, block: NBestBlock) -> NDArray[np.float64]:
         """Read the doubtful lines again; return the sum of each line's sparse features."""
@@ -380,24 +368,18 @@ class NBestReader:
         values: list[float] = []
         for name, size in self._sizes.items():
             if name not in entry.features:
-                raise NBestError(
-                    f"the line has no feature {name}, but the first line of the list has it",
-                    remedy="do not mix lists of different systems in one file",
-                )
+                problem = f"the line has no feature {name}, but the first line of the list has it"
+                raise NBestError(problem, remedy=_MIXED)
             if len(entry.features[name]) != size:
-                raise NBestError(
-                    f"{len(entry.features[name])} values of {name}, "
-                    f"but the first line of the list has {size}",
-                    remedy=CUT_REMEDY,
-                )
+                found = f"{len(entry.features[name])} values of {name}"
+                problem = f"{found}, but the first line of the list has {size}"
+                raise NBestError(problem, remedy=CUT_REMEDY)
             values += entry.features[name]
         for name in entry.features:
             if name not in self._sizes and name.partition("_")[0] not in self._sizes:
-                raise NBestError(
-                    f"the feature {name} is not in the list's first line"
-                    f"{did_you_mean(name, self._sizes)}",
-                    remedy="do not mix lists of different systems in one file",
-                )
+                guess = did_you_mean(name, self._sizes)
+                problem = f"the feature {name} is not in the list's first line{guess}"
+                raise NBestError(problem, remedy=_MIXED)
         return values
 
     def _sparse_sum(self, entry: NBestEntry) -> float:

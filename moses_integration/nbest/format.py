@@ -253,17 +253,12 @@ def nbest_lines(line: Translated) -> bytes:
     Raises:
         CorpusError: A translation has a word that the list cannot hold.
     """
-    return b"".join(
-        format_entry(
-            NBestEntry(
-                line.number - 1,
-                _text(each.words, line.number),
-                {"AttentionModel0": (each.ln_p,), "WordPenalty0": (0.0 - len(each.words),)},
-                each.total,
-            )
-        )
-        for each in line.translations
-    )
+    lines = []
+    for each in line.translations:
+        text, penalty = _text(each.words, line.number), 0.0 - len(each.words)
+        features = {"AttentionModel0": (each.ln_p,), "WordPenalty0": (penalty,)}
+        lines.append(format_entry(NBestEntry(line.number - 1, text, features, each.total)))
+    return b"".join(lines)
 
 
 def _text(words: list[bytes], number: int) -> bytes:

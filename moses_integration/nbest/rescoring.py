@@ -379,11 +379,9 @@ class NBestRescoring:
             "lines_per_block": LINES_PER_BLOCK,
             "numerics": numerics,
         }
+        read = self.path, self.source, *(each.path for each in self.scores)
         stream = BlockStream(
-            [
-                *(self.path, *([] if self.source is None else [self.source])),
-                *(each.path for each in self.scores),
-            ],
+            [path for path in read if path is not None],
             settings,
             lambda counts, done: _blocks(self.path, skip=done),
             self._rescored,
@@ -458,15 +456,11 @@ class NBestRescoring:
 
     def _with_features(self, line: bytes, values: Sequence[float]) -> bytes:
         columns = split_columns(line)
-        features = columns[2]
-        end = len(features.rstrip(b" "))
-        added = b"".join(
-            b" %s= %.6g" % (name.encode(), value)
-            for name, value in zip(self.names, values, strict=True)
-        )
-        return PIPES.join(
-            [*columns[:2], features[:end] + added + (features[end:] or b" "), *columns[3:]]
-        )
+        end = len(columns[2].rstrip(b" "))
+        named = zip(self.names, values, strict=True)
+        added = b"".join(b" %s= %.6g" % (name.encode(), value) for name, value in named)
+        columns[2] = columns[2][:end] + added + (columns[2][end:] or b" ")
+        return PIPES.join(columns)
 
 
 def _digest(words: AbstractSet[bytes]) -> str:

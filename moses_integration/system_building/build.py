@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import shutil
 from collections.abc import Iterator, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -49,7 +49,6 @@ from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
 from phrasescore.runs.results import RESULT
 from phrasescore.table.line_assembly import Phrases
 
-_SIDES = ("source", "target")
 # a corpus that loses more pairs was probably prepared wrongly
 _MIN_KEPT = 0.98
 _MANY_LEFT_OUT = (
@@ -101,7 +100,8 @@ class _Builder:
         usual: tuple[Aligner, ...] = ("monotone",) if settings.characters else DEFAULT_ALIGNERS
         aligners = settings.aligners
         self.aligners = (() if inputs.alignments else usual) if aligners is None else aligners
-        self._read: tuple[NumberedText, NumberedText] | None = None
+        self._tables = folder.tables if settings.reordering else folder.tables[:1]
+        self._truecase_models = folder.truecase_models if settings.case == "truecase" else ()
 
     def steps(self) -> list[FunctionStep]:
         """Return all steps, each after the steps whose outputs it reads."""
@@ -155,14 +155,6 @@ class _Builder:
             steps.append(Step(f"language-model-{number}", work, by, (), (model,)))
         return steps
 
-    @property
-    def _tables(self) -> tuple[Path, ...]:
-        return self._folder.tables if self._settings.reordering else self._folder.tables[:1]
-
-    @property
-    def _truecase_models(self) -> tuple[Path, ...]:
-        return self._folder.truecase_models if self._settings.case == "truecase" else ()
-
     def _corpus_settings(self) -> dict[str, object]:
         inputs, settings = self._inputs, self._settings
         names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
@@ -174,12 +166,11 @@ class _Builder:
             **{name: getattr(settings, name) for name in names},
         }
 
+    @cached_property
     def _corpus(self) -> tuple[NumberedText, NumberedText]:
-        """Return the prepared text of both sides, which stays in memory for the next step."""
-        if self._read is None:
-            source, target = map(read_numbered_text, self._folder.texts)
-            self._read = source, target
-        return self._read
+        """The prepared text of both sides, which stays in memory for the next step."""
+        source, target = map(read_numbered_text, self._folder.texts)
+        return source, target
 
     def _prepare(self) -> dict[str, object]:
         settings, aligned = self._settings, bool(self._inputs.alignments)
@@ -208,14 +199,14 @@ class _Builder:
 
     def _take_links(self, path: Path, output: Path) -> dict[str, object]:
         """Take the links of the pairs that were kept from a given alignment."""
-        source, target = self._corpus()
+        source, target = self._corpus
         kept = np.load(self._folder.kept, allow_pickle=False)
         links = read_kept_links(path, kept, (source.lengths, target.lengths))
         return {"aligner": str(path), "made_by": "given"} | self._write_links(links, output)
 
     def _align(self, aligner: Aligner, output: Path) -> dict[str, object]:
         texts, threads = self._folder.texts, self._settings.threads
-        links, record = align_words(*self._corpus(), texts, aligner, output, threads=threads)
+        links, record = align_words(*self._corpus, texts, aligner, output, threads=threads)
         return {"aligner": aligner, **record} | self._write_links(links, output)
 
     def _write_links(self, links: Links, output: Path) -> dict[str, object]:
@@ -230,7 +221,7 @@ class _Builder:
         folder = self._folder.phrases
         shutil.rmtree(folder, ignore_errors=True)
         own_folder(folder)
-        corpus, longest = self._corpus(), self._settings.max_phrase_length
+        corpus, longest = self._corpus, self._settings.max_phrase_length
         numbers = (
             number_phrases(corpus[0], longest).mapped(folder / "source"),
             number_phrases(corpus[1], longest).mapped(folder / "target"),
@@ -250,7 +241,7 @@ class _Builder:
         source, target = (Phrases.of_text(each.ids, each.words) for each in corpus)
         sides = (source, numbers[0]), (target, numbers[1])
         del alignments, links, corpus
-        self._read = None  # frees the memory for the tables
+        del self._corpus  # frees the memory for the tables
         write_lexical_tables(words, *self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
         records = sum(map(len, runs))
@@ -270,7 +261,7 @@ class _Builder:
         return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
 
     def _estimate(self, text: Path, model: Path) -> dict[str, object]:
-        self._read = None  # frees the memory of the corpus
+        vars(self).pop("_corpus", None)  # frees the memory of the corpus
         types, _ = write_arpa(text, self._settings.lm_order, model)
         return {"ngrams": list(types)}
 

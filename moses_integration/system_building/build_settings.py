@@ -69,8 +69,6 @@ _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
 _LANGUAGE_MODEL_WEIGHT = 0.5  # the sum of the weights of all language models
 # the default options if every character is a word
 CHARACTER_DEFAULTS = {"max_phrase_length": 10, "lm_order": 10}
-# in a moses.ini, a blank ends a path, and # begins a comment anywhere
-_FORBIDDEN = " \t#"
 
 
 @dataclass(frozen=True)
@@ -215,21 +213,17 @@ class SystemFolder:
         self.language_models = (path / "lm.arpa.gz", *more)
         self.inis = path / "moses.ini", path / SETTINGS_FILE
         self.truecase_models = tuple(path / name for name in TRUECASE_MODELS.values())
-        self._check()
+        # in a moses.ini, a blank ends a path, and # begins a comment anywhere
+        for character in " \t#":
+            if character in str(path):
+                remedy = "name a folder without blanks and # in its path"
+                what = f"the path of the folder has {character!r}, which a moses.ini cannot express"
+                raise SettingsError(what, path=path, remedy=remedy)
+        check_owner(path, self.work.name)
 
     def alignment(self, name: str) -> Path:
         """Return the file with the links of an aligner, or of a given alignment, by number."""
         return self.path / f"aligned.{name}"
-
-    def _check(self) -> None:
-        for character in _FORBIDDEN:
-            if character in str(self.path):
-                raise SettingsError(
-                    f"the path of the folder has {character!r}, which a moses.ini cannot express",
-                    path=self.path,
-                    remedy="name a folder without blanks and # in its path",
-                )
-        check_owner(self.path, self.work.name)
 
 
 def default_ini(folder: SystemFolder, settings: BuildSettings) -> bytes:

@@ -88,12 +88,8 @@ def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[byt
             if None in row:
                 longer, shorter = paths[::-1] if row[0] is None else paths
                 problem = f"line {number:,} has no counterpart: {shorter} ends before it"
-                raise CorpusError(
-                    problem,
-                    path=longer,
-                    line=number,
-                    remedy="line i of one file must be the translation of line i of the other",
-                )
+                remedy = "line i of one file must be the translation of line i of the other"
+                raise CorpusError(problem, path=longer, line=number, remedy=remedy)
         sides = [list(side) for side in zip(*block, strict=True)]
         if line == 1:
             for side in sides:
@@ -204,11 +200,9 @@ class TextSource:
             if len(before) != len(after):
                 raise CorpusError(
                     f"an alignment of {len(before)} words is given, but they become {len(after)}",
-                    path=self.path,
-                    line=number,
                     remedy="run phrasescore preprocess, align its output, and build from that "
                     "without --tokenize or --characters",
-                )
+                ).at(self.path, number)
         return words
 
 
@@ -284,11 +278,9 @@ def prepare_corpus(
             progress.advance(len(sides[0]))
         if not any(kept):
             counts = ", ".join(f"{count:,} {reason}" for reason, count in left_out.items())
-            raise CorpusError(
-                f"no sentence is left: {counts}",
-                path=sources[0].path,
-                remedy="write one sentence on each line, or raise --max-sentence-length",
-            )
+            problem = f"no sentence is left: {counts}"
+            remedy = "write one sentence on each line, or raise --max-sentence-length"
+            raise CorpusError(problem, path=sources[0].path, remedy=remedy)
     for text, model in zip(outputs, truecase_models, strict=False):
         _truecase_text(text, model)
     # a full stop without a blank before it is normal in a few lines, but most raw lines have one
@@ -312,9 +304,6 @@ def _check_lengths(pair: Sequence[list[bytes]], sources: Sequence[TextSource], l
     """Refuse sentences that no later step could use (called if there is no cleaning)."""
     for words, source in zip(pair, sources, strict=True):
         if not 1 <= len(words) <= MAX_WORDS:
-            raise CorpusError(
-                f"a sentence of {len(words):,} words, expected 1 to {MAX_WORDS:,}",
-                path=source.path,
-                line=line,
-                remedy="correct the line, or build without --no-cleaning to leave such lines out",
-            )
+            problem = f"a sentence of {len(words):,} words, expected 1 to {MAX_WORDS:,}"
+            remedy = "correct the line, or build without --no-cleaning to leave such lines out"
+            raise CorpusError(problem, path=source.path, line=line, remedy=remedy)

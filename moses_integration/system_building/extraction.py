@@ -31,11 +31,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.system_building.phrase_numbers import (
-    NumberedText,
-    PhraseNumbers,
-    remapped,
-)
+from moses_integration.system_building.phrase_numbers import NumberedText, PhraseNumbers, remapped
 from moses_integration.system_building.word_alignment import Links
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.final_names import open_output
@@ -68,10 +64,6 @@ class PairCounts(NamedTuple):
     pairs: NDArray[np.uint64]
     alignments: NDArray[np.uint64]
     orientations: NDArray[np.uint32]
-
-    def first(self, rows: int) -> PairCounts:
-        """Return views of the first rows."""
-        return PairCounts._make(array[:rows] for array in self)
 
 
 def mask_words(longest: int) -> int:
@@ -208,7 +200,7 @@ _Starts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 _Numbers: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32]]
 
 
-class SentenceLinks(NamedTuple):
+class _SentenceLinks(NamedTuple):
     """A sentence pair during extraction.
 
     Attributes:
@@ -248,10 +240,6 @@ def extract_phrase_pairs(
         np.empty((room, mask_words(longest)), np.uint64),
         np.empty((room, 6), np.uint32),
     )
-    # one more row and column on each side, for the positions before the first and after the last
-    # word
-    linked = np.zeros((target + 2, source + 2), np.bool_)
-    here = SentenceLinks(linked, np.zeros(source, np.int64), np.zeros(source, np.int64))
     sentence, end = sentences
     while sentence < end:
         first = sentence
@@ -260,10 +248,9 @@ def extract_phrase_pairs(
             (links.sources, links.targets, links.offsets),
             (remapped(phrases[0].at), remapped(phrases[1].at)),
             (sentence, end),
-            here,
             buffer,
         )
-        yield sentence - first, buffer.first(used)
+        yield sentence - first, PairCounts._make(array[:used] for array in buffer)
 
 
 @compiled
@@ -272,14 +259,10 @@ def _extract(
     links: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]],
     numbers: _Numbers,
     sentences: tuple[int, int],
-    here: SentenceLinks,
     out: PairCounts,
 ) -> tuple[int, int]:
     """Fill the buffer; return the first sentence that did not fit, and how many rows are in use."""
-    starts, links, numbers, sentences, here, out = borrowed(
-        (starts, links, numbers, sentences, here, out)
-    )
-    linked, degree = here.linked, here.degree
+    starts, links, numbers, sentences, out = borrowed((starts, links, numbers, sentences, out))
     longest = numbers[0].shape[1]
     # a literal 0 has another type, for which the callees would be compiled a second time
     sentence, used = sentences[0], np.int64(0)
@@ -291,37 +274,31 @@ def _extract(
         bound = target_length * longest * min(longest, source_length) ** 2
         if used + bound > len(out.pairs):
             break
+        linked = np.zeros((target_length + 2, source_length + 2), np.bool_)
+        degree, inside = np.zeros(source_length, np.int64), np.empty(source_length, np.int64)
         linked[0, 0] = linked[target_length + 1, source_length + 1] = True
         for link in range(links[2][sentence], links[2][sentence + 1]):
             s, t = links[0][link], links[1][link]
             degree[s] += not linked[t + 1, s + 1]
             linked[t + 1, s + 1] = True
-        places = (source_start, target_start, source_length, target_length)
+        places = source_start, target_start
+        here = _SentenceLinks(linked, degree, inside)
         used = _extract_sentence(here, places, numbers, out, used)
-        for t in range(target_length + 2):
-            for s in range(source_length + 2):
-                linked[t, s] = False
-        for s in range(source_length):
-            degree[s] = 0
         sentence += 1
     return sentence, used
 
 
 @compiled
 def _extract_sentence(
-    here: SentenceLinks,
-    places: tuple[int, int, int, int],
-    numbers: _Numbers,
-    out: PairCounts,
-    used: int,
+    here: _SentenceLinks, places: tuple[int, int], numbers: _Numbers, out: PairCounts, used: int
 ) -> int:
     """Write the rows of one sentence; return how many rows are in use."""
-    linked, degree, inside = here
-    source_start, target_start, source_length, target_length = places
+    linked, degree, inside = borrowed(here)
+    source_start, target_start = places
+    source_length, target_length = degree.size, linked.shape[0] - 2
     longest = numbers[0].shape[1]
     for t1 in range(target_length):
-        for s in range(source_length):
-            inside[s] = 0
+        inside[:] = 0
         low, high = source_length, np.int64(-1)
         for t2 in range(t1, min(t1 + longest, target_length)):
             for s in range(source_length):
@@ -365,15 +342,13 @@ def _write_links(
 ) -> None:
     """Write the alignment inside the spans, and the orientation from the links around them."""
     s1, s2, t1, t2 = span
-    for word in range(out.alignments.shape[1]):
-        out.alignments[row, word] = 0
+    out.alignments[row, :] = 0
     for t in range(t1, t2 + 1):
         for s in range(s1, s2 + 1):
             if linked[t + 1, s + 1]:
                 bit = (t - t1) * longest + s - s1
                 out.alignments[row, bit // MASK_BITS] |= np.uint64(1) << np.uint64(bit % MASK_BITS)
-    for column in range(6):
-        out.orientations[row, column] = 0
+    out.orientations[row, :] = 0
     for side in range(2):  # towards the previous phrase, then towards the next
         t = t2 + 2 if side else t1
         diagonal, crossed = linked[t, s1], linked[t, s2 + 2]

@@ -102,15 +102,13 @@ def count_linked_words(
         block = _pairs_of_words(source, target, links, (begin, end), nulls)
         new_keys, new_counts = np.unique(block, return_counts=True)
         keys, inverse = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
-        counts = np.bincount(inverse, np.concatenate([counts, new_counts]), len(keys)).astype(
-            np.int64
-        )
+        counts = np.bincount(inverse, np.concatenate([counts, new_counts]), len(keys))
     return LexicalCounts(
         words[0],
         words[1],
         (keys >> np.uint64(32)).astype(np.int32),
         (keys & np.uint64(0xFFFFFFFF)).astype(np.int32),
-        counts,
+        counts.astype(np.int64),
     )
 
 

@@ -85,11 +85,8 @@ def read_numbered_text(path: str | Path) -> NumberedText:
             parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
             size += len(parts[-1])
     if size > _MAX_IDS:
-        raise CorpusError(
-            f"the text has {size:,} words, more than can be processed",
-            path=path,
-            remedy="take fewer sentences",
-        )
+        problem = f"the text has {size:,} words, more than can be processed"
+        raise CorpusError(problem, path=path, remedy="take fewer sentences")
     words = table.words()
     order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
     rank = np.zeros(len(words) + 1, np.int32)
@@ -131,12 +128,11 @@ class PhraseNumbers:
     def mapped(self, folder: Path) -> PhraseNumbers:
         """Write the arrays into a new folder, and map them: only pages in use take memory."""
         own_folder(folder)
-        paths = [folder / f"{name}.npy" for name in ("at", "position", "length")]
-        arrays: list[NDArray[np.generic]] = [self.at, self.position, self.length]
-        for path, array in zip(paths, arrays, strict=True):
+        paths = {name: folder / f"{name}.npy" for name in vars(self)}
+        for name, path in paths.items():
             with own_file(path, os.O_TRUNC) as stream:
-                np.save(stream, array)
-        return PhraseNumbers(*(np.load(path, "r", allow_pickle=False) for path in paths))
+                np.save(stream, getattr(self, name))
+        return PhraseNumbers(*(np.load(path, "r", allow_pickle=False) for path in paths.values()))
 
     def chosen(self, text: Phrases, numbers: NDArray[np.int64]) -> Phrases:
         """Return the phrases with these numbers, as spans of the numbered text."""
@@ -169,10 +165,7 @@ def number_phrases(text: NumberedText, longest: int) -> PhraseNumbers:
     at = np.zeros((len(text.ids), longest), np.uint32)
     phrases = int(limits.sum(dtype=np.int64) - shared.sum(dtype=np.int64))
     position, length = np.zeros(phrases, np.int32), np.zeros(phrases, np.uint8)
-    open_at = np.zeros((2, longest + 1), np.int64)
-    _number_in_order(
-        ids, positions, (limits, shared), text.separator, open_at, at, position, length
-    )
+    _number_in_order(ids, positions, (limits, shared), text.separator, at, position, length)
     return PhraseNumbers(at, position, length)
 
 
@@ -182,7 +175,6 @@ def _number_in_order(
     positions: NDArray[np.int32],
     words: tuple[NDArray[np.uint8], NDArray[np.uint8]],
     separator: int,
-    open_at: NDArray[np.int64],
     at: NDArray[np.uint32],
     place: NDArray[np.int32],
     length: NDArray[np.uint8],
@@ -195,6 +187,7 @@ def _number_in_order(
     as it has no number.
     """
     limits, shared = words
+    open_at = np.zeros((2, at.shape[1] + 1), np.int64)
     given, depth = 0, 0
     for row in range(len(positions) + 1):
         same = np.int64(shared[row]) if row < len(positions) else 0

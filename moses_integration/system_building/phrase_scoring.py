@@ -118,10 +118,6 @@ def _occurrences(counts: PairCounts) -> NDArray[np.int64]:
     return occurrences
 
 
-def _sources(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
-    return (pairs >> np.uint64(32)).astype(np.int64)
-
-
 def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
     return (pairs & np.uint64(0xFFFFFFFF)).astype(np.int64)
 
@@ -146,7 +142,7 @@ def summarise(counts: PairCounts, longest: int) -> PairSummaries:
         chosen[group[order]] = rows[order]
     columns = [np.add.reduceat(counts.orientations[:, i], firsts, dtype=np.int64) for i in range(6)]
     return PairSummaries(
-        _sources(pairs),
+        (pairs >> np.uint64(32)).astype(np.int64),
         _targets(pairs),
         np.add.reduceat(occurrences, firsts),
         np.stack(columns, axis=1),
@@ -182,47 +178,26 @@ def _partner_lists(
     return letters.reshape(-1, size).view(f"S{size}").ravel()
 
 
-def lexical_weights(
-    counts: PairCounts,
-    pairs: PairSummaries,
-    phrases: tuple[Phrases, Phrases],
-    tables: tuple[LexicalTable, LexicalTable],
-    longest: int,
-) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Return lex(source | target) and lex(target | source) of each pair, (pairs,) float32 each.
-
-    Args:
-        counts: The rows that ``pairs`` refers to.
-        pairs: The pairs.
-        phrases: The source and the target phrases of the pairs.
-        tables: p(target word | source word) by source word, and p(source word | target word) by
-            target word.
-        longest: The maximum number of words of a phrase, which determines the order of the bits.
-    """
-    inverse, forward = (np.empty(len(pairs.sources), np.float32) for _ in range(2))
-    source, target = phrases
-    by_source, by_target = tables
-    masks = counts.alignments
-    _lexical_weights(masks, pairs.inverse_best, (source, target), (1, longest), by_target, inverse)
-    _lexical_weights(masks, pairs.best, (target, source), (longest, 1), by_source, forward)
-    return inverse, forward
-
-
 @compiled
-def _lexical_weights(
+def lexical_weights(
     masks: NDArray[np.uint64],
-    rows: NDArray[np.int64],
-    sides: tuple[Phrases, Phrases],
+    scored: Phrases,
+    given: Phrases,
     steps: tuple[int, int],
     table: LexicalTable,
-    weights: NDArray[np.float32],
-) -> None:
-    """Score the words of one side given the other side, in Moses's order of operations."""
-    masks, rows, sides, steps, table, weights = borrowed(
-        (masks, rows, sides, steps, table, weights)
-    )
-    scored, given = sides
-    for pair in range(len(rows)):
+) -> NDArray[np.float32]:
+    """Return lex(scored | given) of each pair, (pairs,) float32, in Moses's order of operations.
+
+    Args:
+        masks: The links of each pair as bits, see ``PairCounts``.
+        scored: The phrases of one side.
+        given: The phrases of the other side.
+        steps: How many bits further the next scored word and the next given word are.
+        table: p(scored word | given word) by given word.
+    """
+    masks, scored, given, steps, table = borrowed((masks, scored, given, steps, table))
+    weights = np.empty(len(masks), np.float32)
+    for pair in range(len(masks)):
         product = 1.0
         for i in range(scored.lengths[pair]):
             word = scored.ids[scored.positions[pair] + i]
@@ -231,7 +206,7 @@ def _lexical_weights(
                 row = table.null
                 if j < given.lengths[pair]:
                     bit = i * steps[0] + j * steps[1]
-                    mask = masks[rows[pair], bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)
+                    mask = masks[pair, bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)
                     if mask & np.uint64(1) == 0:
                         continue
                     row = np.int64(given.ids[given.positions[pair] + j])
@@ -241,6 +216,7 @@ def _lexical_weights(
                 links += 1
             product *= total / links
         weights[pair] = product
+    return weights
 
 
 @compiled
@@ -280,9 +256,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
     return probabilities
 
 
-def distinct_rows(
-    *columns: NDArray[Any],
-) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
+def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
     """Return the distinct rows of non-negative integer columns, and each row's index among them.
 
     >>> distinct_rows(np.array([1, 2, 1]), np.array([7, 5, 7]))
@@ -349,17 +323,14 @@ def _ended(texts: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
     """Find the bounds of concatenated texts that each end with an end mark."""
     characters = as_array(texts)
     ends = np.flatnonzero(characters == _END[0])
-    begins = np.zeros(len(ends), np.int64)
-    begins[1:] = ends[:-1] + 1
-    return ColumnTexts(characters, begins, ends, rows)
+    return ColumnTexts(characters, np.append(0, ends + 1)[:-1], ends, rows)
 
 
 def phrase_table_lines(
     sides: tuple[Phrases, Phrases],
     counts: tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]],
     lexical: tuple[NDArray[np.float32], NDArray[np.float32]],
-    alignments: NDArray[np.uint64],
-    longest: int,
+    links: ColumnTexts,
 ) -> Iterator[memoryview]:
     """Yield blocks of ``source ||| target ||| four scores ||| links ||| three counts`` lines.
 
@@ -367,8 +338,7 @@ def phrase_table_lines(
         sides: The source phrase and the target phrase of each line.
         counts: The counts of each pair, of its source phrase, and of its target phrase.
         lexical: lex(source | target) and lex(target | source) of each pair.
-        alignments: The links of each line as bits, see ``PairCounts``.
-        longest: The maximum number of words of a phrase, which determines the order of the bits.
+        links: The column of links.
     """
     joint, source, target = counts
     lines = np.arange(len(joint))
@@ -377,7 +347,7 @@ def phrase_table_lines(
         number_texts(lexical[0], _SPACE, lines),
         _frequencies(joint, source),
         number_texts(lexical[1], SEPARATOR, lines),
-        link_texts(alignments, longest, SEPARATOR.lstrip()),
+        links,
         _counts(target, _SPACE),
         _counts(source, _SPACE),
         _counts(joint, _PHRASE_TABLE_END),
@@ -483,15 +453,17 @@ def _score_slice(
     longest = sources.longest
     pairs = summarise(counts, longest)
     phrases = sources.chosen(source_text, pairs.sources), targets.chosen(target_text, pairs.targets)
-    weights = lexical_weights(counts, pairs, phrases, lexical, longest)
-    target_counts = totals[pairs.targets].astype(np.int64)
-    occurrences = pairs.counts, source_counts(pairs), target_counts
+    source, target = phrases
+    by_source, by_target = lexical
+    links, inverse_links = counts.alignments[pairs.best], counts.alignments[pairs.inverse_best]
+    weights = (
+        lexical_weights(inverse_links, source, target, (1, longest), by_target),
+        lexical_weights(links, target, source, (longest, 1), by_source),
+    )
+    occurrences = pairs.counts, source_counts(pairs), totals[pairs.targets].astype(np.int64)
+    shown = link_texts(links, longest, SEPARATOR.lstrip())
     return (
-        [
-            *phrase_table_lines(
-                phrases, occurrences, weights, counts.alignments[pairs.best], longest
-            )
-        ],
+        [*phrase_table_lines(phrases, occurrences, weights, shown)],
         [*reordering_table_lines(phrases, pairs.orientations)],
         len(pairs.sources),
         sum(len(piece.pairs) for piece in pieces),

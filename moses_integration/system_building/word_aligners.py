@@ -104,14 +104,11 @@ def align_words(
     forward, reverse = _align_both_ways(texts, aligner, output, len(source), threads)
     backward = Links(reverse.targets, reverse.sources, reverse.offsets)
     links = grow_diag_final_and(forward, backward, source.lengths, target.lengths)
-    made_by: dict[str, object] = {_LIBRARY: version_of(_LIBRARY)}
-    if aligner == "eflomal":
-        made_by["seed"] = _SEED
-    record: dict[str, object] = {"made_by": made_by}
+    seed = {"seed": _SEED} if aligner == "eflomal" else {}
+    record: dict[str, object] = {"made_by": {_LIBRARY: version_of(_LIBRARY), **seed}}
     if too_long:
-        told = (
-            f"{aligner} finds no link in {counted(too_long, 'pair')} with more than {limit:,} words"
-        )
+        pairs = counted(too_long, "pair")
+        told = f"{aligner} finds no link in {pairs} with more than {limit:,} words"
         record |= {"pairs_too_long": too_long, "notes": [told]}
     return links, record
 
@@ -164,13 +161,10 @@ def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float
     with contextlib.ExitStack() as stack:
         printed = stack.enter_context(os.fdopen(reading, "rb"))
         with os.fdopen(writing, "wb") as output, own_file(log, os.O_APPEND) as messages:
-            started = [
-                stack.enter_context(processes.waiting_for(process))
-                for process in (
-                    processes.start(command, stdout=output, stderr=messages, env=environment)
-                    for command in commands
-                )
-            ]
+            started: list[subprocess.Popen[bytes]] = []
+            for command in commands:
+                process = processes.start(command, stdout=output, stderr=messages, env=environment)
+                started.append(stack.enter_context(processes.waiting_for(process)))
         failed: list[subprocess.Popen[bytes]] = []
         for line in printed:  # the pipe ends with the last command
             yield float(line)
@@ -247,44 +241,40 @@ def align_monotonically(source: NumberedText, target: NumberedText) -> Links:
         if number != _NONE and word in place:
             counts[number, place[word]] = _EQUAL
     texts = source.ids, source.starts, target.ids, target.starts
-    longest = int(source.lengths.max(initial=0)) + 1, int(target.lengths.max(initial=0)) + 1
-    rooms = np.empty((2, *longest))
     with Progress("aligning (monotone)", unit="rounds") as progress:
         for _ in range(_MONOTONE_ROUNDS):
-            counts = _expected_counts(texts, counts / counts.sum(), rooms) + _FLOOR
+            counts = _expected_counts(texts, counts / counts.sum()) + _FLOOR
             progress.advance(1)
     counts[_NONE, _NONE] = 1.0  # no operation; its logarithm is never read
     most_probable = np.log(counts / counts.sum())
     links = np.empty((2, int(np.minimum(source.lengths, target.lengths).sum())), np.int32)
     offsets = np.zeros(len(source) + 1, np.int64)
-    _find_best(texts, most_probable, (rooms[0], np.empty(longest, np.uint8)), links, offsets)
+    _find_best(texts, most_probable, links, offsets)
     return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
 
 
 @compiled
-def _expected_counts(texts: _Texts, prob: _Floats, rooms: _Floats) -> _Floats:
+def _expected_counts(texts: _Texts, prob: _Floats) -> _Floats:
     """Return the expected count of each operation, computed by the forward-backward algorithm."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
     counts = np.zeros(prob.shape)  # (source symbols, target symbols); 0 is no symbol
-    scale = np.empty(rooms.shape[1])
     for pair in range(source_starts.size - 1):
         s = source_ids[source_starts[pair] : source_starts[pair + 1] - 1]
         t = target_ids[target_starts[pair] : target_starts[pair + 1] - 1]
-        _go_forward(s, t, prob, rooms[0], scale)
-        if rooms[0, s.size, t.size] > _TOO_UNEVEN:
-            _count_backward(s, t, prob, rooms, scale, counts)
+        forward, scale = _go_forward(s, t, prob)
+        if forward[s.size, t.size] > _TOO_UNEVEN:
+            _count_backward(s, t, prob, forward, scale, counts)
     return counts
 
 
 @compiled
-def _go_forward(s: _Symbols, t: _Symbols, prob: _Floats, forward: _Floats, scale: _Floats) -> None:
-    """Fill in the probability of every pair of prefixes.
+def _go_forward(s: _Symbols, t: _Symbols, prob: _Floats) -> tuple[_Floats, _Floats]:
+    """Return the probability of every pair of prefixes, and the sums of the rows.
 
-    Each row is divided by its sum, so that long sequences do not underflow; ``scale`` receives the
-    sums.
+    Each row is divided by its sum, so that long sequences do not underflow.
     """
+    forward, scale = np.empty((s.size + 1, t.size + 1)), np.zeros(s.size + 1)
     for i in range(s.size + 1):
-        scale[i] = 0.0
         for j in range(t.size + 1):
             value = 1.0 if i == 0 and j == 0 else 0.0
             if i > 0:
@@ -295,16 +285,17 @@ def _go_forward(s: _Symbols, t: _Symbols, prob: _Floats, forward: _Floats, scale
                 value += forward[i - 1, j - 1] * prob[s[i - 1], t[j - 1]]
             forward[i, j] = value
             scale[i] += value
-        forward[i, : t.size + 1] /= scale[i]
+        forward[i] /= scale[i]
+    return forward, scale
 
 
 @compiled
 def _count_backward(
-    s: _Symbols, t: _Symbols, prob: _Floats, rooms: _Floats, scale: _Floats, counts: _Floats
+    s: _Symbols, t: _Symbols, prob: _Floats, forward: _Floats, scale: _Floats, counts: _Floats
 ) -> None:
     """Add the expected count of every operation; rows are scaled as in `_go_forward`."""
-    forward, backward = rooms[0], rooms[1]  # both (n + 1, m + 1)
     n, m = s.size, t.size
+    backward = np.empty((n + 1, m + 1))
     for i in range(n, -1, -1):
         for j in range(m, -1, -1):
             value = 1.0 / forward[n, m] if i == n and j == m else 0.0
@@ -325,19 +316,16 @@ def _count_backward(
 
 @compiled
 def _find_best(
-    texts: _Texts,
-    log_prob: _Floats,
-    rooms: tuple[_Floats, NDArray[np.uint8]],
-    links: _Symbols,
-    offsets: NDArray[np.int64],
+    texts: _Texts, log_prob: _Floats, links: _Symbols, offsets: NDArray[np.int64]
 ) -> None:
     """Fill in the links on each pair's most probable path; if steps tie, a link is preferred."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
-    best, how = borrowed(rooms)
     used = 0
     for pair in range(source_starts.size - 1):
         s = source_ids[source_starts[pair] : source_starts[pair + 1] - 1]
         t = target_ids[target_starts[pair] : target_starts[pair + 1] - 1]
+        best = np.empty((s.size + 1, t.size + 1))
+        how = np.empty(best.shape, np.uint8)
         for i in range(s.size + 1):
             for j in range(t.size + 1):
                 best[i, j] = 0.0 if i == 0 and j == 0 else -np.inf

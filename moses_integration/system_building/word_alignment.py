@@ -93,9 +93,7 @@ def _bad_link(line: bytes) -> CorpusError:
 
 
 def read_kept_links(
-    path: str | Path,
-    kept: NDArray[np.bool_],
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
+    path: str | Path, kept: NDArray[np.bool_], lengths: tuple[NDArray[np.int64], NDArray[np.int64]]
 ) -> Links:
     """Read the alignment of some sentence pairs of a text, and check that it links their words.
 
@@ -110,11 +108,9 @@ def read_kept_links(
     """
     given = read_links(path)
     if len(given) != len(kept):
-        raise CorpusError(
-            f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs",
-            path=path,
-            remedy="give one line for each sentence pair of SOURCE and TARGET",
-        )
+        problem = f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs"
+        remedy = "give one line for each sentence pair of SOURCE and TARGET"
+        raise CorpusError(problem, path=path, remedy=remedy)
     counts = np.diff(given.offsets)
     chosen = np.repeat(kept, counts)
     counts = counts[kept]
@@ -166,16 +162,10 @@ def grow_diag_final_and(
     max_links = len(forward.sources) + len(backward.sources)
     links = np.empty((2, max_links), np.int32)
     offsets = np.zeros(len(forward) + 1, np.int64)
-    longest = int(source_lengths.max(initial=0)), int(target_lengths.max(initial=0))
     _join_all(
         (forward.sources, forward.targets, forward.offsets),
         (backward.sources, backward.targets, backward.offsets),
         (source_lengths, target_lengths),
-        (
-            np.empty(longest, np.uint8),
-            np.empty(longest[0], np.bool_),
-            np.empty(longest[1], np.bool_),
-        ),
         links,
         offsets,
     )
@@ -184,8 +174,6 @@ def grow_diag_final_and(
 
 # source positions, target positions and the offsets of the pairs, as in `Links`
 _Arrays: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
-# the grid of word pairs; whether each source and target word has a joint link
-_Room: TypeAlias = tuple[NDArray[np.uint8], NDArray[np.bool_], NDArray[np.bool_]]
 
 
 @compiled
@@ -193,20 +181,21 @@ def _join_all(
     forward: _Arrays,
     backward: _Arrays,
     lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
-    room: _Room,
     links: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> None:
     """Join the alignments of each sentence; ``grid`` holds the kind of link of each word pair."""
-    forward, backward, lengths, room, links, offsets = borrowed(
-        (forward, backward, lengths, room, links, offsets)
+    forward, backward, lengths, links, offsets = borrowed(
+        (forward, backward, lengths, links, offsets)
     )
-    grid, sources, targets = room
     used = 0
     for sentence in range(len(lengths[0])):
         source_length, target_length = lengths[0][sentence], lengths[1][sentence]
-        _mark_links(forward, backward, sentence, (source_length, target_length), room)
-        _grow(source_length, target_length, grid, sources, targets)
+        grid = np.zeros((source_length, target_length), np.uint8)
+        # whether each word has a joint link
+        sources, targets = np.zeros(source_length, np.bool_), np.zeros(target_length, np.bool_)
+        _mark_links(forward, backward, sentence, grid, sources, targets)
+        _grow(grid, sources, targets)
         # "final-and": add links of one direction between two words that are still unlinked
         for direction in range(_FORWARD, _BACKWARD + 1):
             for t in range(target_length):
@@ -224,15 +213,14 @@ def _join_all(
 
 @compiled
 def _mark_links(
-    forward: _Arrays, backward: _Arrays, sentence: int, shape: tuple[int, int], room: _Room
+    forward: _Arrays,
+    backward: _Arrays,
+    sentence: int,
+    grid: NDArray[np.uint8],
+    sources: NDArray[np.bool_],
+    targets: NDArray[np.bool_],
 ) -> None:
     """Fill the grid with the links of a sentence, and mark the words of joint links."""
-    grid, sources, targets = room
-    for t in range(shape[1]):
-        targets[t] = False
-        for s in range(shape[0]):
-            sources[s] = False
-            grid[s, t] = 0
     for link in range(forward[2][sentence], forward[2][sentence + 1]):
         grid[forward[0][link], forward[1][link]] = _FORWARD
     for link in range(backward[2][sentence], backward[2][sentence + 1]):
@@ -243,14 +231,9 @@ def _mark_links(
 
 
 @compiled
-def _grow(
-    source_length: int,
-    target_length: int,
-    grid: NDArray[np.uint8],
-    sources: NDArray[np.bool_],
-    targets: NDArray[np.bool_],
-) -> None:
+def _grow(grid: NDArray[np.uint8], sources: NDArray[np.bool_], targets: NDArray[np.bool_]) -> None:
     """Step "grow-diag": add neighbours of joint links in rounds until a round adds nothing."""
+    source_length, target_length = grid.shape
     added = True
     while added:
         added = False

@@ -88,10 +88,9 @@ class PhraseFilter:
         if phrase != self._last[0]:
             words = _words(phrase)
             joined = b" ".join(words)
-            if len(words) <= _LONGEST_IN_SET:
-                self._last = (phrase, joined in self._phrases)
-            else:
-                self._last = (phrase, b" " + joined + b" " in self._text)
+            is_short = len(words) <= _LONGEST_IN_SET
+            found = joined in self._phrases if is_short else b" %b " % joined in self._text
+            self._last = (phrase, found)
         return self._last[1]
 
 
@@ -280,10 +279,8 @@ def _copy(found: Path, copy: Path) -> None:
         copy_model(found, copy)
         return
     if found.name.endswith(".idx"):
-        raise InputError(
-            "a binary table of several files, which is not copied",
-            path=found,
-            remedy="name the text table in the moses.ini, or its compact form (.minphr, .minlexr)",
-        )
+        remedy = "name the text table in the moses.ini, or its compact form (.minphr, .minlexr)"
+        problem = "a binary table of several files, which is not copied"
+        raise InputError(problem, path=found, remedy=remedy)
     refuse_pipe(found)
     shutil.copyfile(found, copy)

@@ -62,12 +62,9 @@ class DropList:
             source, tab, rest = line.rstrip(b"\r").partition(b"\t")
             phrases = [b" ".join(words_of(each)) for each in (source, rest.partition(b"\t")[0])]
             if not tab or not phrases[0]:
-                raise InputError(
-                    f"no phrase pair: {visible(line, 60)!r}",
-                    path=path,
-                    line=number,
-                    remedy="write the source, a tab and the target",
-                )
+                problem = f"no phrase pair: {visible(line, 60)!r}"
+                remedy = "write the source, a tab and the target"
+                raise InputError(problem, path=path, line=number, remedy=remedy)
             pairs.append(SEPARATOR.join(phrases))
         self._pairs = WordTable(pairs)
         self.digest = digest.hexdigest()
@@ -204,7 +201,6 @@ def prune_table(
     conditions: PruningConditions,
     *,
     reordering: tuple[str, str] | None = None,
-    lines_per_block: int = LINES_PER_BLOCK,
 ) -> PruningReport:
     """Write the lines of a table that meet all conditions, byte for byte and in order.
 
@@ -213,7 +209,6 @@ def prune_table(
         output: The pruned table; gzip if the name ends in ``.gz``; ``-`` is standard output.
         conditions: The conditions for keeping a pair.
         reordering: A reordering table to cut to the same pairs, and the file to write it to.
-        lines_per_block: The number of lines to hold at a time.
 
     Raises:
         InputError: The table cannot be read, violates its format or is not sorted, or nothing is
@@ -233,18 +228,16 @@ def prune_table(
         """Cut the reordering table before the phrase table appears: both appear or neither."""
         nonlocal cut
         if not counts.kept:
-            raise PhraseTableError(
-                "no pair meets the conditions, so nothing would be left",
-                path=table,
-                remedy="check --threshold, --significance and the column",
-            )
+            problem = "no pair meets the conditions, so nothing would be left"
+            remedy = "check --threshold, --significance and the column"
+            raise PhraseTableError(problem, path=table, remedy=remedy)
         if reordering is not None:
             cut = prune_reordering(*reordering, part)
 
     made = BlockStream(
         [table],
-        {"conditions": conditions.to_json(), "lines_per_block": lines_per_block},
-        lambda counts, _: read_source_runs(table, lines_per_block, skip_lines=counts.lines),
+        {"conditions": conditions.to_json(), "lines_per_block": LINES_PER_BLOCK},
+        lambda counts, _: read_source_runs(table, LINES_PER_BLOCK, skip_lines=counts.lines),
         work,
         PruningCounts(),
         what="pruning",

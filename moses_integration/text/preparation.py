@@ -48,15 +48,8 @@ _OLD_ESCAPES = (("|", "&bar;"), ("[", "&bra;"), ("]", "&ket;"))
 _ASCII_BLANKS = re.compile("[ \t\r]+")
 _SPACE = "▁"
 # characters that Moses or KenLM would take for the end of a token
-_CHARACTER_TOKENS = {
-    " ": _SPACE,
-    _SPACE: _SPACE * 2,
-    "\t": _SPACE + "t",
-    "\r": _SPACE + "r",
-    "\v": _SPACE + "v",
-    "\f": _SPACE + "f",
-    "\0": _SPACE + "0",
-}
+_SIGNS = {_SPACE: _SPACE, "\t": "t", "\r": "r", "\v": "v", "\f": "f", "\0": "0"}
+_CHARACTER_TOKENS = {" ": _SPACE} | {character: _SPACE + sign for character, sign in _SIGNS.items()}
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 # after these tokens a sentence begins
@@ -360,9 +353,6 @@ def decode_line(line: bytes, path: str | Path, number: int) -> str:
     try:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise CorpusError(
-            f"not UTF-8 at byte {error.start + 1} of the line",
-            path=path,
-            line=number,
-            remedy="convert the text, e.g. iconv -f latin1 -t utf-8",
-        ) from None
+        problem = f"not UTF-8 at byte {error.start + 1} of the line"
+        remedy = "convert the text, e.g. iconv -f latin1 -t utf-8"
+        raise CorpusError(problem, path=path, line=number, remedy=remedy) from None

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 
@@ -15,11 +16,13 @@ from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
 from moses_integration.decoder.loading.table_loading import TableEntries, TableLoader
 from moses_integration.decoder.search.translation_options import collect_entries
+from moses_integration.doctor import tables
 from moses_integration.doctor.tables import TableSurvey, survey_scores
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.language_model import arpa, kneser_ney
 from moses_integration.language_model.automaton import score
 from moses_integration.language_model.back_off import read_language_model
+from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
 from moses_integration.system_building import phrase_numbers
@@ -61,7 +64,7 @@ def outcome(reading: Reading, path: Path, *, large: bool) -> Result:
 
 
 @contextmanager
-def _block_size(module: ModuleType, large: bool) -> Iterator[None]:
+def block_size(module: ModuleType, large: bool) -> Iterator[None]:
     """Set the size of the blocks that a module reads."""
     usual = vars(module)["_BLOCK"]
     try:
@@ -166,7 +169,8 @@ def _reordering(path: Path, large: bool) -> Result:
 
 def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
     def read(path: Path, large: bool) -> Result:
-        found = TableSurvey(path, scores).read(_lines(large))
+        with patch.object(tables, "LINES_PER_BLOCK", _lines(large)):
+            found = TableSurvey(path, scores).read()
         faults = str(found.fault), found.bad_lines
         broken = None if found.broken is None else str(found.broken)
         numbers = [
@@ -196,7 +200,7 @@ def _scores(path: Path, large: bool) -> Result:
 
 
 def _language_model(path: Path, large: bool) -> Result:
-    with _block_size(arpa, large):
+    with block_size(arpa, large):
         model = read_language_model(path)
     log10, state = [], model.begin_state
     for word in range(min(len(model.words), 50)):
@@ -209,8 +213,8 @@ def _language_model(path: Path, large: bool) -> Result:
 
 def _nbest(path: Path, large: bool) -> Result:
     vocabulary = WordTable([b"a", b"the", b"la"])
-    size = 1 << 23 if large else 1
-    whole = NBestReader(path, vocabulary, with_words=True, block_size=size).read()
+    with block_size(arrays, large):
+        whole = NBestReader(path, vocabulary, with_words=True).read()
     slow = list(read_nbest(path))
     assert whole.sentences.tolist() == [entry.sentence for entry in slow]
     assert list(whole.words) == [entry.words for entry in slow]
@@ -254,13 +258,13 @@ def _links(path: Path, large: bool) -> Result:
 
 
 def _numbered(path: Path, large: bool) -> Result:
-    with _block_size(phrase_numbers, large):
+    with block_size(phrase_numbers, large):
         text = phrase_numbers.read_numbered_text(path)
     return (text.words, text.ids.tolist(), text.starts.tolist(), text.separator)
 
 
 def _corpus(path: Path, large: bool) -> Result:
-    with _block_size(kneser_ney, large):
+    with block_size(kneser_ney, large):
         corpus = kneser_ney.read_corpus(path, 3)
     by_words = kneser_ney.sort_positions(corpus, 3)
     types = kneser_ney.count_types(corpus, by_words, 3)

@@ -12,6 +12,7 @@ from moses_integration.bleu import References
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, NBestSettings
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import NBestReader
 from moses_integration.system_building.build import build_system
 from moses_integration.system_building.build_settings import (
@@ -25,7 +26,7 @@ from phrasescore.table.block import read_blocks, read_source_runs
 from phrasescore.training.encoding import encode
 from phrasescore.training.settings import TrainingSettings
 from tests.fuzz.originals import head
-from tests.fuzz.readings import Reading, Result
+from tests.fuzz.readings import Reading, Result, block_size
 
 _INI = """\
 [search-algorithm]
@@ -139,7 +140,8 @@ def _encoded(path: Path, large: bool) -> Result:
 def _scored(path: Path, large: bool) -> Result:
     """Score the candidates of an n-best list against two references."""
     references = References([[b"a a b", b"x"] * 20, [b"b", b""] * 20])
-    found = NBestReader(path, references.vocabulary, block_size=1 << 23 if large else 1).read()
+    with block_size(arrays, large):
+        found = NBestReader(path, references.vocabulary).read()
     scores = references.score_tokens(found.sentences, found.tokens, found.offsets)
     return (scores.tolist(),)
 

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics.bleu import BLEU
 
-from moses_integration.bleu import (
-    References,
-    bleu,
-    bleu_of_sums,
-    log_brevity_penalty,
-)
+from moses_integration.bleu import References, bleu, bleu_of_sums, log_brevity_penalty
 from phrasescore.errors import CorpusError
 
 # few words, so that n-grams repeat and are clipped

@@ -15,12 +15,7 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from phrasescore.errors import (
-    CorpusError,
-    MissingDependencyError,
-    NBestError,
-    PhrasescoreError,
-)
+from phrasescore.errors import CorpusError, MissingDependencyError, NBestError, PhrasescoreError
 from tests.support import fake_moses
 
 LIST = b"0 ||| a  ||| LM0= -1 ||| -1\n0 ||| b  ||| LM0= -2 ||| -2\n1 ||| c  ||| LM0= -1 ||| -1\n"
@@ -57,18 +52,15 @@ def test_the_command_is_one_that_moses_understands() -> None:
 @pytest.mark.parametrize(
     ("body", "kind", "sentence"),
     [
-        (
-            "echo 'Check model/lm.arpa' >&2; exit 3",
-            DecoderError,
-            r"ended with status 3 after 0 n-best lines: Check model/lm\.arpa\.",
-        ),
+        ("echo 'Check model/lm.arpa' >&2; exit 3", DecoderError,
+         r"ended with status 3 after 0 n-best lines: Check model/lm\.arpa\."),
         ("cat ../bin/list; kill -SEGV $$", DecoderError, "ended with signal 11 after 3 n-best"),
         ("cat ../bin/list; exit 1", DecoderError, "status 1 after 3 n-best lines: it printed"),
         ("exit 0", DecoderError, "printed no translation: it printed nothing"),
         ("printf '0 ||| a '", NBestError, "ends in the middle of a line"),
         ("printf '0 ||| a '; exit 2", DecoderError, "status 2"),
     ],
-)
+)  # fmt: skip
 def test_failures_are_told_and_leave_no_list(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

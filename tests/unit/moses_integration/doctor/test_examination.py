@@ -168,14 +168,9 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         E, "/dev/null is a pipe or a device, where KENLM needs a", INI + ":14"),
     "gzip cut short": (cut(TABLE), E, "the gzip data are cut short", T),
     "gzip not named .gz": (
-        lambda: (
-            Path("system", REORDERING).rename("system/hidden"),
-            in_ini(b"system/reordering-table.gz", b"system/hidden")(),
-        )[0],
-        MOSES,
-        "Moses reads nothing from such a reordering table",
-        "system/hidden",
-    ),
+        lambda: (Path("system", REORDERING).rename("system/hidden"),
+                 in_ini(b"system/reordering-table.gz", b"system/hidden")())[0],
+        MOSES, "Moses reads nothing from such a reordering table", "system/hidden"),
     "another kind of file": (in_ini(b"system/phrase-table.gz", b"system/lm.arpa"),
         E, "1 column, expected at least 3", "system/lm.arpa:1"),
     "num-features": (in_ini(b"num-features=4", b"num-features=5"),
@@ -185,12 +180,9 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         W, "the weights of LM0 are all zero", INI + ":19"),
     "no weights": (in_ini(b"LM0= 0.17623068916659\n", b""), W, "no weights for LM0, so", INI),
     "no distortion limit": (in_ini(b"[distortion-limit]\n6\n", b""), W, "no distortion limit", INI),
-    "unknown section": (
-        in_ini(b"[distortion-limit]", b"[distortion-limits]"),
-        E,
+    "unknown section": (in_ini(b"[distortion-limit]", b"[distortion-limits]"), E,
         "Moses refuses the unknown section [distortion-limits] (did you mean distortion-limit?)",
-        INI + ":6",
-    ),
+        INI + ":6"),
     "a mapping without its table": (in_ini(b"0 T 0", b"0 T 1"),
         E, "[mapping] has '0 T 1', expected 'path T table' with one of the 1 phr", INI + ":4"),
     "a mapping with commas": (in_ini(b"0 T 0", b"0,T,0"), E, "[mapping] has '0,T,0'", INI + ":4"),
@@ -230,15 +222,9 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
         E, "is not of the form 'Name= 0.3'", INI + ":19"),
     "old style": (edit("moses.ini", lambda _: b"[ttable-file]\n0 0 0 4 phrase-table.gz\n"),
         EMBEDDED, "an old-style moses.ini", INI + ":2"),
-    "no language model": (
-        edit(
-            "moses.ini",
-            lambda data: b"\n".join(text for text in data.split(b"\n") if b"LM0" not in text),
-        ),
-        W,
-        "no language model",
-        INI,
-    ),
+    "no language model": (edit("moses.ini", lambda data: b"\n".join(
+            text for text in data.split(b"\n") if b"LM0" not in text)),
+        W, "no language model", INI),
     "a file that is not there": (Path("system", REORDERING).unlink,
         E, f"system/{REORDERING}: no such file", INI + ":12"),
     "a model not unzipped": (

@@ -9,10 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.doctor.examination import (
-    check_moses,
-    check_neural_models,
-)
+from moses_integration.doctor.examination import check_moses, check_neural_models
 from moses_integration.doctor.findings import Diagnosis, Finding
 from moses_integration.doctor.texts import TextWords
 from moses_integration.ini.moses_ini import MosesIni
@@ -55,10 +52,8 @@ def test_a_model_that_fits(folder: Path) -> None:
     """A fitting model has no faults; its coverage of the references is reported."""
     assert found() == ()
     (known,) = found(references=(TextWords(FRENCH, "dev.fr"),))
-    assert (known.severity, known.what) == (
-        "note",
-        "the language model NeuralLM0 knows all 3 tokens",
-    )
+    assert known.severity == "note"
+    assert known.what == "the language model NeuralLM0 knows all 3 tokens"
 
 
 def test_normalisation(folder: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from moses_integration.doctor import tables
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.tables import TableSurvey
 from moses_integration.doctor.texts import TextWords
@@ -69,7 +70,9 @@ def test_odd_lines(
     assert survey.ends_in_line_feed is ended
 
 
-def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
+def test_blocks_do_not_matter(
+    bundled_golden: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Small blocks give the result of one large block, even if lines cross block borders."""
     with gzip.open(bundled_golden / "system" / "phrase-table.5col.gz") as stream:
         lines = stream.read().split(b"\n")[:3000]
@@ -77,7 +80,9 @@ def test_blocks_do_not_matter(bundled_golden: Path, tmp_path: Path) -> None:
     lines[1000] = b"broken"
     path = tmp_path / "table"
     path.write_bytes(b"\n".join(lines) + b"\n")
-    one, other = (TableSurvey(path).read(lines) for lines in (1 << 16, 37))
+    one = TableSurvey(path).read()
+    monkeypatch.setattr(tables, "LINES_PER_BLOCK", 37)
+    other = TableSurvey(path).read()
     assert one.lines == 3000
     assert one.odd == other.odd
     assert other.fault is not None

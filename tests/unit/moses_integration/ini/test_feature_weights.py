@@ -48,11 +48,8 @@ def test_frozen_components_are_not_tuned() -> None:
         b"WordPenalty tuneable=false\nUnknownWordPenalty tuneable=true\nDistortion\n"
     )
     assert layout.tuneable.tolist() == [True, True, False, True, False, False, True]
-    assert [(f.name, f.components) for f in layout.nbest.features] == [
-        ("Distortion0", 1),
-        ("T", 2),
-        ("UnknownWordPenalty0", 1),
-    ]
+    found = [(f.name, f.components) for f in layout.nbest.features]
+    assert found == [("Distortion0", 1), ("T", 2), ("UnknownWordPenalty0", 1)]
 
 
 @pytest.mark.parametrize(
@@ -94,16 +91,12 @@ def test_component_counts(kind: str, options: dict[str, str], count: int) -> Non
         (b"LexicalReordering type=wbe-fe\n", "the type 'wbe-fe', which names none of msd"),
         (b"WordPenalty tuneable=maybe\n", "tuneable is 'maybe'"),
         (b"WordPenalty tuneable-components=2\n", "tuneable-components is '2'"),
-        (
-            b"PhraseDictionaryMemory name=T num-features=5 tuneable-components=1,1\n",
-            "tuneable-components of T has 2 flags, but the feature has 5 components",
-        ),
-        (
-            b"WordPenalty tuneable=false tuneable-components=1\n",
-            "WordPenalty0 has tuneable-components, but is not tuneable",
-        ),
+        (b"PhraseDictionaryMemory name=T num-features=5 tuneable-components=1,1\n",
+         "tuneable-components of T has 2 flags, but the feature has 5 components"),
+        (b"WordPenalty tuneable=false tuneable-components=1\n",
+         "WordPenalty0 has tuneable-components, but is not tuneable"),
     ],
-)
+)  # fmt: skip
 def test_feature_failures_name_the_line(features: bytes, problem: str) -> None:
     """Feature lines that Moses would refuse are refused with their place."""
     with pytest.raises(IniError) as caught:

@@ -6,11 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moses_integration.ini.edits import (
-    next_name,
-    with_language_model,
-    without_feature,
-)
+from moses_integration.ini.edits import next_name, with_language_model, without_feature
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.errors import IniError, SettingsError
@@ -62,11 +58,8 @@ def test_several_models_and_names() -> None:
     first, _ = added(ini, "a")
     second, _ = added(first, "b", normalised="false")
     third, _ = added(second, "c", "CSLM")
-    assert [ini.features[-1].name for ini in (first, second, third)] == [
-        "NeuralLM0",
-        "NeuralLM2",
-        "CSLM",
-    ]
+    names = [ini.features[-1].name for ini in (first, second, third)]
+    assert names == ["NeuralLM0", "NeuralLM2", "CSLM"]
     assert third.feature("NeuralLM2").options["normalised"] == "false"
     assert third.weights["NeuralLM0"] == (0.2,)
 
@@ -109,20 +102,12 @@ def test_every_weight_of_a_feature_goes_with_it() -> None:
         (b"", b"", "LM1", r"there is no feature LM1 \(did you mean LM0\?\)"),
         (b"", b"", "TM", "TM is a translation step, which"),
         (b"", b"", "UnknownWordPenalty0", "moses.ini:10: UnknownWordPenalty0 is needed"),
-        (
-            b"Distortion\n",
-            b"WordPenalty\nWordPenalty\n",
-            "WordPenalty0",
-            "has no name=, and without it WordPenalty1 would get another name",
-        ),
-        (
-            b"[mapping]",
-            b"[weight-overwrite]\nLM0= 1\n[mapping]",
-            "LM0",
-            r"moses.ini:3: \[weight-overwrite\] names LM0, too",
-        ),
+        (b"Distortion\n", b"WordPenalty\nWordPenalty\n", "WordPenalty0",
+         "has no name=, and without it WordPenalty1 would get another name"),
+        (b"[mapping]", b"[weight-overwrite]\nLM0= 1\n[mapping]", "LM0",
+         r"moses.ini:3: \[weight-overwrite\] names LM0, too"),
     ],
-)
+)  # fmt: skip
 def test_features_that_others_need(old: bytes, new: bytes, name: str, problem: str) -> None:
     """Removing a feature that others need is refused with the line."""
     with pytest.raises(IniError, match=problem):
@@ -132,12 +117,8 @@ def test_features_that_others_need(old: bytes, new: bytes, name: str, problem: s
 def test_a_last_feature_without_a_name() -> None:
     """Of unnamed features only the last can be removed, so that the others keep their numbers."""
     ini = parsed(INI.replace(b"Distortion\n", b"WordPenalty\nWordPenalty\n"))
-    assert [line.name for line in without_feature(ini, "WordPenalty1").features] == [
-        "TM",
-        "UnknownWordPenalty0",
-        "LM0",
-        "WordPenalty0",
-    ]
+    names = [line.name for line in without_feature(ini, "WordPenalty1").features]
+    assert names == ["TM", "UnknownWordPenalty0", "LM0", "WordPenalty0"]
 
 
 def test_names_and_paths_that_cannot_be() -> None:

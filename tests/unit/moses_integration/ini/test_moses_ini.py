@@ -32,13 +32,8 @@ LM0= 0.5
 def test_features_have_kind_name_options_and_line() -> None:
     """A feature is named by name=, or else by its class and a running index."""
     ini = MosesIni.parse(b"[feature]\nA x=1\nB name=B7\nA\nB\nA name=\n")
-    assert [(f.kind, f.name, f.line) for f in ini.features] == [
-        ("A", "A0", 2),
-        ("B", "B7", 3),
-        ("A", "A1", 4),
-        ("B", "B0", 5),
-        ("A", "A2", 6),
-    ]
+    found = [(f.kind, f.name, f.line) for f in ini.features]
+    assert found == [("A", "A0", 2), ("B", "B7", 3), ("A", "A1", 4), ("B", "B0", 5), ("A", "A2", 6)]
     assert ini.features[0].options == {"x": "1"}
 
 

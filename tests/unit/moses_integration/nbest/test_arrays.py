@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import NBestReader
 from moses_integration.nbest.format import read_nbest, without_marks
 from phrasescore.errors import NBestError
@@ -18,10 +19,13 @@ LINE = b"%d ||| a b  ||| LM0= -1 TM= 2 3 ||| -1\n"
 
 
 @pytest.mark.parametrize("block_size", [1, 2000, 1 << 23])
-def test_sentences_are_those_of_the_lines(golden: Path, block_size: int) -> None:
+def test_sentences_are_those_of_the_lines(
+    golden: Path, block_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For all block sizes, sentences have the candidates, values and words of their lines."""
+    monkeypatch.setattr(arrays, "_BLOCK", block_size)
     [path] = golden.glob("tuning/run1.best*.gz")
-    reader = NBestReader(path, WordTable(), with_words=True, block_size=block_size)
+    reader = NBestReader(path, WordTable(), with_words=True)
     lines = enumerate(read_nbest(path), 1)
     for candidates in itertools.islice(reader.sentences(), 20):
         for row in range(len(candidates)):
@@ -38,11 +42,14 @@ def test_sentences_are_those_of_the_lines(golden: Path, block_size: int) -> None
         assert candidates.offsets[-1] == len(candidates.tokens)
 
 
-def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
+def test_whole_lists_are_all_sentences(
+    bundled_golden: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Reading the whole list gives equal arrays, with features in single precision."""
     path = bundled_golden / "tuning" / "run1.best30.gz"
     whole = NBestReader(path, WordTable([b"la", b"."])).read()
-    parts = list(NBestReader(path, WordTable([b"la", b"."]), block_size=5000).sentences())
+    monkeypatch.setattr(arrays, "_BLOCK", 5000)
+    parts = list(NBestReader(path, WordTable([b"la", b"."])).sentences())
     assert whole.features.dtype == np.float32
     for field in dataclasses.fields(whole):
         if field.name not in ("sizes", "words", "offsets"):
@@ -54,8 +61,11 @@ def test_whole_lists_are_all_sentences(bundled_golden: Path) -> None:
 
 
 @pytest.mark.parametrize("block_size", [1, 1 << 20])
-def test_errors_name_their_line(tmp_path: Path, block_size: int) -> None:
+def test_errors_name_their_line(
+    tmp_path: Path, block_size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """For all block sizes, errors name their line."""
+    monkeypatch.setattr(arrays, "_BLOCK", block_size)
     path = tmp_path / "list"
     good = LINE % 0 + LINE % 1
     for rest, problem in (
@@ -67,7 +77,7 @@ def test_errors_name_their_line(tmp_path: Path, block_size: int) -> None:
     ):
         path.write_bytes(good + rest)
         with pytest.raises(NBestError, match=problem):
-            NBestReader(path, WordTable(), block_size=block_size).read()
+            NBestReader(path, WordTable()).read()
 
 
 def test_many_values_in_the_first_line(tmp_path: Path) -> None:

@@ -20,12 +20,7 @@ from moses_integration.system_building.build_settings import (
 )
 from moses_integration.text.preparation import read_settings
 from phrasescore.errors import CorpusError, ResumeError
-from tests.support.aligned_corpora import (
-    ODD_WORDS,
-    linked_otherwise,
-    random_corpus,
-    write_corpus,
-)
+from tests.support.aligned_corpora import ODD_WORDS, linked_otherwise, random_corpus, write_corpus
 from tests.support.plain_phrase_table import Sentence, plain_tables
 
 

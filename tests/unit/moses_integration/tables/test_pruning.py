@@ -5,11 +5,13 @@ from __future__ import annotations
 import gzip
 import itertools
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from moses_integration.tables import pruning
 from moses_integration.tables.pair_significance import SignificanceLevel
 from moses_integration.tables.pruning import (
     DropList,
@@ -56,7 +58,8 @@ def pruned(
     folder: Path, lines: list[bytes], conditions: PruningConditions, at_once: int = 3
 ) -> tuple[list[bytes], PruningReport]:
     (folder / "table").write_bytes(b"".join(lines))
-    report = prune_table(folder / "table", folder / "out.gz", conditions, lines_per_block=at_once)
+    with patch.object(pruning, "LINES_PER_BLOCK", at_once):
+        report = prune_table(folder / "table", folder / "out.gz", conditions)
     return gzip.decompress((folder / "out.gz").read_bytes()).splitlines(keepends=True), report
 
 
@@ -68,10 +71,7 @@ def test_by_column(
     """The best pairs of each source by a score above a threshold are kept; of ties the first."""
     conditions = PruningConditions(column=2, threshold=threshold, top=top)
     expected = plain_pruning(
-        lines,
-        value=lambda line: scores_of(line)[1],
-        threshold=threshold or 0.0,
-        top=top,
+        lines, value=lambda line: scores_of(line)[1], threshold=threshold or 0.0, top=top
     )
     if not expected:
         with pytest.raises(PhraseTableError, match="nothing would be left"):

@@ -34,21 +34,12 @@ MOSES_TOKENS = [
     ("en", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
     ("de", "Mr. Smith vs. the U.S.A.", "Mr. Smith vs. the U.S.A ."),
     ("fr", "Mr. Smith vs. the U.S.A.", "Mr . Smith vs. the U.S.A ."),
-    (
-        "en",
-        'He said: "It\'s 5,300 (at 9 a.m.)."',
-        "He said : &quot; It &apos;s 5,300 ( at 9 a.m. ) . &quot;",
-    ),
-    (
-        "en",
-        "The dogs' 1990's hits... and so on.",
-        "The dogs &apos; 1990 &apos;s hits ... and so on .",
-    ),
-    (
-        "en",
-        "No. 5 is [x|y] <b> & c_d-e/f",
-        "No. 5 is &#91; x &#124; y &#93; &lt; b &gt; &amp; c _ d-e / f",
-    ),
+    ("en", 'He said: "It\'s 5,300 (at 9 a.m.)."',
+     "He said : &quot; It &apos;s 5,300 ( at 9 a.m. ) . &quot;"),
+    ("en", "The dogs' 1990's hits... and so on.",
+     "The dogs &apos; 1990 &apos;s hits ... and so on ."),
+    ("en", "No. 5 is [x|y] <b> & c_d-e/f",
+     "No. 5 is &#91; x &#124; y &#93; &lt; b &gt; &amp; c _ d-e / f"),
     ("en", "A,B,C cost $5.00, or 3%!?", "A , B , C cost $ 5.00 , or 3 % ! ?"),
     # letters and marks that sacremoses does not know
     ("ka", "\u1c92\u1c90 \u10e5\u10d0, \u1c90.", "\u1c92\u1c90 \u10e5\u10d0 , \u1c90 ."),
@@ -56,17 +47,14 @@ MOSES_TOKENS = [
     ("si", "\u0d9d\u0d81\u0d86", "\u0d9d\u0d81\u0d86"),
     ("en", "\u0560\u0588 x\U00010400\U0001e900y", "\u0560\u0588 x\U00010400\U0001e900y"),
     ("en", "he said 'so.'", "he said &apos; so . &apos;"),
-    (
-        "fr",
-        "«L'art d'aujourd'hui», p. ex. l'été etc.",
-        "« L&apos; art d&apos; aujourd&apos; hui » , p. ex. l&apos; été etc .",
-    ),
+    ("fr", "«L'art d'aujourd'hui», p. ex. l'été etc.",
+     "« L&apos; art d&apos; aujourd&apos; hui » , p. ex. l&apos; été etc ."),
     ("en", "a\xa0b\u2028c\x85d\x0be\x1cf\x00g", "a b c d efg"),
     ("en", "  \t ", ""),
     ("en", "", ""),
     ("en", ".", "."),
     ("en", "...", "..."),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
@@ -245,8 +233,7 @@ def test_settings_are_carried_to_another_ini(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "settings",
-    [{"lowercase": True, "truecase": True}, {"characters": True, "tokenize": True}],
+    "settings", [{"lowercase": True, "truecase": True}, {"characters": True, "tokenize": True}]
 )
 def test_settings_that_exclude_each_other(settings: dict[str, bool]) -> None:
     """Lower-cased text cannot be truecased, and words are not characters."""
@@ -260,19 +247,15 @@ def test_settings_that_exclude_each_other(settings: dict[str, bool]) -> None:
         ("{", InputError, "the file is not valid JSON"),
         ("[]", InputError, "it is not a JSON object"),
         ('{"source": {}}', SettingsError, "the setting target is missing"),
-        (
-            '{"source": {}, "target": {"lowercased": true}}',
-            SettingsError,
-            "[target]: unknown setting lowercased (did you mean lowercase?)",
-        ),
+        ('{"source": {}, "target": {"lowercased": true}}', SettingsError,
+         "[target]: unknown setting lowercased (did you mean lowercase?)"),
     ],
-)
-def test_a_record_that_is_missing_or_damaged(
-    tmp_path: Path, record: str | None, error: type[Exception], problem: str
+)  # fmt: skip
+def test_a_record_that_is_damaged(
+    tmp_path: Path, record: str, error: type[Exception], problem: str
 ) -> None:
-    """A missing or damaged record is an error."""
-    if record is not None:
-        (tmp_path / "text.json").write_text(record)
+    """A damaged record is an error."""
+    (tmp_path / "text.json").write_text(record)
     with pytest.raises(error) as caught:
         read_settings(tmp_path)
     assert problem in str(caught.value)

@@ -9,11 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.word_alignment import (
-    link_lines,
-    read_kept_links,
-    read_links,
-)
+from moses_integration.system_building.word_alignment import link_lines, read_kept_links, read_links
 from phrasescore.errors import CorpusError
 
 LINKS = st.lists(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 999)), max_size=5))

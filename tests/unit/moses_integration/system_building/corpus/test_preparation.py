@@ -18,11 +18,7 @@ from phrasescore.errors import CorpusError
 
 
 def prepare(
-    folder: Path,
-    source: bytes,
-    target: bytes,
-    cleaning: bool = True,
-    tokenize: bool = False,
+    folder: Path, source: bytes, target: bytes, cleaning: bool = True, tokenize: bool = False
 ) -> PreparedText:
     (folder / "en").write_bytes(source)
     (folder / "fr").write_bytes(target)
