@@ -35,9 +35,7 @@ class ExperimentOptions(Result):
         ["embedded", "moses"], "The decoder; replaces the decoder that the file names."
     )
     only: tuple[str, ...] = option(
-        "NAME",
-        "Run only this system and the first system of the file; may be repeated.",
-        many=True,
+        "NAME", "Run only this system and the first system of the file; may be repeated.", many=True
     )
     rows: tuple[str, ...] = option(
         INPUT,

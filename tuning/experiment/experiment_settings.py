@@ -372,10 +372,9 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
 def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
     if not settings.systems:
         yield "at least one system is needed"
-    yield from _twice([system.name for system in settings.systems], "two systems have the name")
-    yield from _twice(
-        [slug(system.name) for system in settings.systems], "two systems share the folder"
-    )
+    names = [system.name for system in settings.systems]
+    yield from _twice(names, "two systems have the name")
+    yield from _twice(list(map(slug, names)), "two systems share the folder")
     yield from _twice(settings.seeds, "seeds contains twice")
     if not settings.seeds:
         yield "seeds is empty, so there is nothing to tune"

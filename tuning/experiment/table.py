@@ -13,11 +13,7 @@ import numpy as np
 
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.results import Count, Record
-from tuning.experiment.experiment_settings import (
-    DEV,
-    ExperimentSettings,
-    ExperimentText,
-)
+from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentText
 from tuning.experiment.plan import Plan, Run
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, ScoreTable, points, shown_p
@@ -193,11 +189,9 @@ def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
     notes = "\n\n".join(_notes(settings, record))
     lines = [f"# {settings.name}", "", table, notes, ""]
     if record.parts:
+        note = "Gain, interval and p of the row that has the part over the row that lacks it."
         lines += ["## What each part is worth", "", _parts(settings, record).to_markdown()]
-        lines += [
-            "Gain, interval and p of the row that has the part over the row that lacks it.",
-            "",
-        ]
+        lines += [note, ""]
     return "\n".join(lines)
 
 

@@ -129,7 +129,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._runner = Runner(plan.folder, Path.cwd(), 1, say, self._relay, self._announce)
+        self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""

@@ -34,12 +34,7 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from moses_integration.tables.copying import (
-    INI_NAME,
-    FilteredTable,
-    filter_system,
-    is_filterable,
-)
+from moses_integration.tables.copying import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores

@@ -123,8 +123,15 @@ def read_scored(
         with_words=statistics.needs_words,
     )
     found = reader.read()
-    if expected is not None:
-        check_features(found.sizes, expected, path)
+    if expected is not None and list(found.sizes.items()) != list(expected.items()):
+        raise NBestError(
+            f"the list has the features {listed_sizes(found.sizes)} (number of values); expected "
+            f"{listed_sizes(expected)}",
+            path=path,
+            line=1,
+            remedy="decode with this moses.ini; lists omit what tuneable=false and "
+            "tuneable-components exclude",
+        )
     last = int(found.sentences[-1])
     if last >= len(statistics):
         raise NBestError(
@@ -139,23 +146,6 @@ def read_scored(
     nothing = statistics.score_lines(missing, [b""] * len(missing))
     decoded = rows[chosen].sum(0, dtype=np.int64) + nothing.sum(0, dtype=np.int64)
     return ScoredList(found, rows, decoded, tuple(_notes(found, chosen, len(missing), path)))
-
-
-def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
-    """Compare the features of a list, and their numbers of values, with the features to be tuned.
-
-    Raises:
-        NBestError: The features differ or have another order.
-    """
-    if list(found.items()) != list(expected.items()):
-        raise NBestError(
-            f"the list has the features {listed_sizes(found)} (number of values); expected "
-            f"{listed_sizes(expected)}",
-            path=path,
-            line=1,
-            remedy="decode with this moses.ini; lists omit what tuneable=false and "
-            "tuneable-components exclude",
-        )
 
 
 def _notes(

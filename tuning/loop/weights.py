@@ -122,21 +122,17 @@ class WeightPlan:
         Raises:
             SettingsError: A name is unknown.
         """
-        more = {number for name in names for number in self._components(name)}
-        return dataclasses.replace(self, frozen=self.frozen | more)
-
-    def _components(self, name: str) -> list[int]:
-        """Return the indices of the components that a name selects."""
         feature_of = [feature for feature, size in self.expected.items() for _ in range(size)]
-        owners = zip(self.names, feature_of, strict=True)
-        found = [number for number, pair in enumerate(owners) if name in pair]
-        if not found:
-            known = sorted({*self.names, *feature_of})
-            raise SettingsError(
-                f"no weight to freeze is called {name!r}{did_you_mean(name, known)}",
-                remedy=f"choose among: {', '.join(known)}",
-            )
-        return found
+        known, frozen = {*self.names, *feature_of}, set(self.frozen)
+        for name in names:
+            if name not in known:
+                raise SettingsError(
+                    f"no weight to freeze is called {name!r}{did_you_mean(name, sorted(known))}",
+                    remedy=f"choose among: {', '.join(sorted(known))}",
+                )
+            owners = zip(self.names, feature_of, strict=True)
+            frozen |= {number for number, pair in enumerate(owners) if name in pair}
+        return dataclasses.replace(self, frozen=frozenset(frozen))
 
     def tuned(self, weights: Mapping[str, Sequence[float]]) -> Weights:
         """Return (T,) the weights of the components in n-best lists, given all weights."""

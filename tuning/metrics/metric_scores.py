@@ -42,12 +42,7 @@ from moses_integration.bleu import References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import line_end_notes, read_lines
-from tuning.metrics.metric_settings import (
-    LOWER_IS_BETTER,
-    METRICS,
-    MetricName,
-    Objective,
-)
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName, Objective
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
@@ -142,10 +137,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
     """Return (N,) each candidate's objective, given (N, K) statistics; BLEU is add-one smoothed."""
-    bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
-    if objective.is_bleu:
-        return bleu
-    scores = objective.bleu * bleu
+    scores = objective.bleu * bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     for metric, share in zip(METRICS[1:], objective.shares[1:], strict=True):
         if share:
             worth = metric_scores(metric, statistics[:, columns_of(metric)])
@@ -266,10 +258,8 @@ class CandidateStatistics:
                 row[columns_of(name)] = found
         if "accuracy" in self._metrics:
             row[columns_of("accuracy")] = text in references, 1
-        if "cer" in self._metrics:
-            row[columns_of("cer")] = _closest("cer", text, references)
-        if "wer" in self._metrics:
-            row[columns_of("wer")] = _closest("wer", text, references)
+        for rate in self._metrics & {"cer", "wer"}:
+            row[columns_of(rate)] = _closest(rate, text, references)
         return row[BLEU_COLUMNS:]
 
     def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:

@@ -200,8 +200,7 @@ class ReferenceTexts:
                 "undo them with phrasescore postprocess"
             )
         if self._tokenizer is None and "bleu" in self.scoring.metrics:
-            raw = looks_raw(self.lines[0])
-            if raw:
+            if looks_raw(self.lines[0]):
                 notes.append(
                     f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
                     "score it with --tokenize 13a"

@@ -175,13 +175,13 @@ class _Training:
         """Return the steps in order."""
         words = {"training": self.training.digest, "dev": self.dev.digest}
         system, texts, tokens = Path(_SYSTEM), tuple(map(Path, _TEXTS)), tuple(map(Path, _TOKENS))
-        tuned, epochs = Path(_INI).parent, self._epochs
-        attention: tuple[FunctionStep, ...] = ()
+        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.neural else ()
+        attention: list[FunctionStep] = []
         if self.neural:
-            sides, made = (system, *tokens), (Path(_MODEL),)
-            train = partial(self._train_attention, epochs)
-            attention = (Step("attention", train, {"epochs": epochs}, sides, made),)
-        models = tuple(path for step in attention for path in step.outputs)
+            passes = _WORDS_TO_SEE // len(self.training.words)
+            epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
+            train, sides = partial(self._train_attention, epochs), (system, *tokens)
+            attention = [Step("attention", train, {"epochs": epochs}, sides, models)]
         choice = {"lowercase": self.lowercase, "neural": self.neural}
         return [
             Step("words", self._write_words, words, (), texts),
@@ -192,11 +192,6 @@ class _Training:
             Step("choice", self._choose, choice, (system, tuned, *texts),
                  (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
-
-    @property
-    def _epochs(self) -> int:
-        passes = _WORDS_TO_SEE // len(self.training.words)
-        return min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
 
     def _build(self) -> Mapping[str, object]:
         """Build a system whose words are characters."""

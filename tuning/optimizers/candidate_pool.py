@@ -91,22 +91,14 @@ class CandidatePool:
         # digests are computed from bits, so equal values need equal bits: turn minus zero into zero
         features = features + np.float32(0)
         new = np.flatnonzero(~self._repeated(sentences, features))
-        ends = old.starts[sentences[new] + 1] + np.arange(len(new))
-        shifts = np.searchsorted(sentences[new], np.arange(self.sentences + 1))
-        starts = old.starts + shifts
-        size = int(starts[-1])
-        places = np.arange(len(self)) + np.repeat(shifts[:-1], np.diff(old.starts))
-        merged = PoolArrays(
-            np.empty((len(old.features), size), np.float32),
-            np.empty((size, old.statistics.shape[1]), np.int16),
-            starts,
-        )
-        for feature, values in enumerate(merged.features):
-            values[places] = old.features[feature]
-            values[ends] = features[new, feature]
-        merged.statistics[places] = old.statistics
-        merged.statistics[ends] = statistics[new]
-        self.arrays = merged
+        starts = old.starts + np.searchsorted(sentences[new], np.arange(self.sentences + 1))
+        owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
+        order = np.argsort(np.concatenate([owners, sentences[new]]), kind="stable")
+        merged = np.empty((len(old.features), len(order)), np.float32)
+        for feature, values in enumerate(old.features):
+            merged[feature] = np.concatenate([values, features[new, feature]])[order]
+        rows = np.concatenate([old.statistics, statistics[new].astype(np.int16)])[order]
+        self.arrays = PoolArrays(merged, rows, starts)
         return len(new)
 
     def _repeated(

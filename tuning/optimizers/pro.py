@@ -45,22 +45,14 @@ def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
     if not len(differences):
         notes.append("no two candidates differ enough to learn from: start weights are kept")
         return Solution(problem.start, start_score, start_score, tuple(notes))
-    learnt = _learn_weights(problem, region, differences)
+    free, learnt, spread = problem.free, problem.start.copy(), region.spread[problem.free]
+    given = differences[:, ~free] @ problem.start[~free]
+    learnt[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
     weights = rounded(_best_between(problem, region, learnt), scalable=region.scalable)
     if defect := defect_of(weights, region):
         notes.append(f"ranking ended where {defect}: the start weights are kept")
         weights = problem.start
     return Solution(weights, problem.score(weights), start_score, tuple(notes))
-
-
-def _learn_weights(problem: Problem, region: Region, differences: NDArray[np.float64]) -> Weights:
-    """Return (F,) weights, the free ones learnt from (P, F) feature differences of pairs."""
-    free = problem.free
-    given = differences[:, ~free] @ problem.start[~free]
-    spread = region.spread[free]
-    weights = problem.start.copy()
-    weights[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
-    return weights
 
 
 def draw_pairs(problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:

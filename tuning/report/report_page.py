@@ -285,7 +285,8 @@ def _add(results: Results, found: FoundResult, root: Path) -> None:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
             title = f"{Path(record.references[0]).name} ({name})" if record.references else name
-            _add_comparison(results, record, title, found)
+            results.scores += score_sets(record, title, found.path)
+            results.notes += record.notes
         case ExperimentRecord() as record:
             _add_experiment(results, record, found)
         case ImproveRecord() as record:
@@ -316,18 +317,6 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
         results.unfinished.append(f"The tuning {found.name} is not finished: {done} done.")
 
 
-def _add_comparison(
-    results: Results,
-    record: ComparisonRecord,
-    title: str,
-    found: FoundResult,
-    *,
-    is_dev: bool = False,
-) -> None:
-    results.scores += score_sets(record, title, found.path, is_dev=is_dev)
-    results.notes += record.notes
-
-
 def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResult) -> None:
     results.experiments.append(record)
     for row in record.systems:
@@ -342,7 +331,8 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
             title = f"{name} ({found.name})"
-            _add_comparison(results, text, title, found, is_dev=name == _DEV)
+            results.scores += score_sets(text, title, found.path, is_dev=name == _DEV)
+            results.notes += text.notes
 
 
 def check_page() -> None:

@@ -144,7 +144,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(plan.results, tmp_path, lambda line: None, lambda step: None)
     with pytest.raises(PhrasescoreError, match="ended with status -9"):
         runner.run([step])
     killer.join()

@@ -163,11 +163,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('kind = "search"', 'kind = "encdec"', "Alone translates with models that align no words"),
         ('models = ["rnn", "given"]', 'models = ["forward"]', "its kind is search"),
         ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes only feed-forward-lm,"),
-        (
-            'name = "Alone"',
-            'name = "Alone"\nlanguage_models = ["cslm"]',
-            "both language_models",
-        ),
+        ('name = "Alone"', 'name = "Alone"\nlanguage_models = ["cslm"]', "both language_models"),
         ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' does not contain \{seed\}"),
         ("per_seed = true", 'folder = "lm{seed}"', r"per_seed is false, .* contains \{seed\}"),
         ("per_seed = true", "unnormalised = true", "train does not contain --self-normalise"),
