@@ -115,9 +115,7 @@ def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> Exp
     given = {name for path in options.rows for name in KeptResults.read(Path(path)).rows}
     reasons = {name: GIVEN if name in given else LEFT_OUT for name in given | {*names} - chosen}
     systems = tuple(
-        system
-        if system.not_run
-        else dataclasses.replace(system, not_run=reasons.get(system.name, ""))
-        for system in systems
+        dataclasses.replace(each, not_run=each.not_run or reasons.get(each.name, ""))
+        for each in systems
     )
     return dataclasses.replace(settings, data=data, decoder=decoder, systems=systems)

@@ -57,8 +57,7 @@ class TextStatistics:
     def from_rows(cls, rows: NDArray[np.int32]) -> TextStatistics:
         """Convert (S, 9) statistics to text."""
         matches = tuple(_written(column) for column in rows[:, 0:-1:2].T)
-        bleu = float(bleu_of_sums(rows.sum(0, dtype=np.int64)))
-        return cls(bleu, _written(rows[:, 1]), matches)
+        return cls(float(bleu_of_sums(rows.sum(0, dtype=np.int64))), _written(rows[:, 1]), matches)
 
     def matrix(self, reference_lengths: str) -> Statistics:
         """Convert the text back to (S, 9) statistics, given the length of each reference sentence.

@@ -48,10 +48,8 @@ class Command:
 
     def __str__(self) -> str:
         """Return the line that a user would type."""
-        line = shlex.join(self.words)
-        if self.standard_output is not None:
-            line += f" > {shlex.quote(str(self.standard_output))}"
-        return line
+        output = self.standard_output
+        return shlex.join(self.words) + (f" > {shlex.quote(str(output))}" if output else "")
 
 
 CommandStep = Step[Command]
@@ -81,8 +79,7 @@ def command_step(
     paths = (path for path in (*words, *reads) if isinstance(path, Path))
     inputs = tuple(path for path in paths if path not in outputs and path != state)
     command = Command(tuple(map(str, words)), standard_output)
-    settings = {"the command": str(command)}
-    return Step(name, command, settings, inputs, tuple(outputs), state=state)
+    return Step(name, command, {"the command": str(command)}, inputs, tuple(outputs), state=state)
 
 
 def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:

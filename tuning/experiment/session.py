@@ -97,12 +97,8 @@ def _without_language_models(settings: ExperimentSettings) -> ExperimentSettings
             f"{settings.file}: the first system has language_models, which real Moses cannot use",
             remedy="put a row without language_models first, or use the embedded decoder",
         )
-    systems = tuple(
-        dataclasses.replace(system, not_run=_NOT_IN_MOSES)
-        if system.language_models and not system.not_run
-        else system
-        for system in settings.systems
-    )
+    reasons = ((each, _NOT_IN_MOSES if each.language_models else "") for each in settings.systems)
+    systems = tuple(dataclasses.replace(each, not_run=each.not_run or why) for each, why in reasons)
     return dataclasses.replace(settings, systems=systems)
 
 
@@ -153,12 +149,8 @@ def run_experiment(
     """
     plan = planned(settings, output)
     steps, folder = plan.steps(), plan.results
-    final = {
-        name
-        for system in plan.settings.systems
-        for run in plan.runs(system)
-        for name in run.final_steps()
-    }
+    runs = (run for system in plan.settings.systems for run in plan.runs(system))
+    final = {name for run in runs for name in run.final_steps()}
     with held(folder, inside=True):
         _begin(plan)
         write_atomically(folder / COMMANDS, script(settings.folder, steps))

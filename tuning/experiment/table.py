@@ -186,8 +186,7 @@ def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [_scores(settings, record, row) for row in record.systems]
     table = ScoreTable(header, cells).to_markdown()
-    notes = "\n\n".join(_notes(settings, record))
-    lines = [f"# {settings.name}", "", table, notes, ""]
+    lines = [f"# {settings.name}", "", table, "\n\n".join(_notes(settings, record)), ""]
     if record.parts:
         note = "Gain, interval and p of the row that has the part over the row that lacks it."
         lines += ["## What each part is worth", "", _parts(settings, record).to_markdown()]
@@ -241,8 +240,7 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
         "resampled)."
     )
     for row in record.systems:
-        has_scores = any(row.name in text.files for text in record.texts.values())
-        if row.not_run and not has_scores:
+        if row.not_run and not any(row.name in text.files for text in record.texts.values()):
             yield f"{row.name}: not run; {row.not_run}."
             continue
         if row.not_run:

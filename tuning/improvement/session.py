@@ -174,8 +174,7 @@ class _Improvement:
         """Note when all steps will end; tell the user, once, if that is clearly too late."""
         if self._time is None:
             return
-        late = _CLEARLY_LONGER * self._time
-        if (self._end or 0.0) <= late < end:
+        if (self._end or 0.0) <= _CLEARLY_LONGER * self._time < end:
             seconds = self._seconds["decode.untuned"]
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "

@@ -116,13 +116,10 @@ def read_scored(
         NBestError: The list is damaged, has other features, or has more sentences than the
             references.
     """
-    reader = NBestReader(
-        path,
-        statistics.references.vocabulary,
-        sparse_weights=sparse_weights,
-        with_words=statistics.needs_words,
-    )
-    found = reader.read()
+    known = statistics.references.vocabulary
+    found = NBestReader(
+        path, known, sparse_weights=sparse_weights, with_words=statistics.needs_words
+    ).read()
     if expected is not None and list(found.sizes.items()) != list(expected.items()):
         raise NBestError(
             f"the list has the features {listed_sizes(found.sizes)} (number of values); expected "
@@ -190,10 +187,8 @@ class ListOptimization(OptimizationSettings):
     def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
-        settings = dataclasses.asdict(self)
-        for path in ("lists", "references", "start"):
-            del settings[path]
-        return provenance(inputs=inputs, settings={**settings, "objective": str(self.objective)})
+        settings = self.without("lists", "references", "start")
+        return provenance(inputs=inputs, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -249,8 +244,7 @@ def optimize_lists(
     second = second or {}
     plan, lists, notes = _read(task, statistics, second)
     sparse = bool(plan.sparse_weights)
-    features = plan.layout.nbest.size + sparse
-    pool = CandidatePool(len(statistics), features, statistics.columns)
+    pool = CandidatePool(len(statistics), plan.layout.nbest.size + sparse, statistics.columns)
     for scored in lists:
         scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
@@ -385,8 +379,7 @@ def _of_unseen(problem: Problem, settings: OptimizationSettings) -> NDArray[np.f
         starts = np.concatenate([[0], counts[parity::2].cumsum()])
         half = PoolArrays(pool.features[:, seen], pool.statistics[seen], starts)
         rng = np.random.default_rng(settings.seed)
-        optimizer = settings.choose_optimizer()
-        solution = optimizer(dataclasses.replace(problem, pool=half), rng)
+        solution = settings.choose_optimizer()(dataclasses.replace(problem, pool=half), rng)
         winners = point_at(pool, solution.weights).winners[1 - parity :: 2]
         chosen[0, 1 - parity :: 2] = pool.statistics[winners]
     return chosen

@@ -66,6 +66,8 @@ from tuning.optimizers.optimizer import Weights, rounded
 _SAME_WEIGHT = 1e-5
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
 _RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
+# the fields of a run's record that the record of several runs repeats
+_OF_A_RUN = "bleu", "score", "round", "rounds", "why"
 _STILL_RISING = 0.001  # a gain of the last round that promises more
 
 
@@ -130,7 +132,7 @@ class TuningResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about a run that brought nothing, still rose, or ran away."""
-        return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
+        return self.record.warnings if self.record else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,8 +203,7 @@ class Tuning:
         return TuningResult(self._seed, self._folder, decoded, rounds, why, complete, nbest=nbest)
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
-        ini = self._task.ini.with_weights(complete)
-        write_atomically(self._folder / INI_NAME, ini.to_bytes())
+        write_atomically(self._folder / INI_NAME, self._task.ini.with_weights(complete).to_bytes())
 
     def _write_progress(self, weights: Weights) -> None:
         complete = self._plan.complete(weights)
@@ -245,8 +246,7 @@ class Tuning:
             raise
         for note in scored.notes:
             self._task.say(f"note: {note}")
-        fixed = scored.fixed_part(weights) if self._fixed else None
-        new = scored.add_to(self._pool, fixed)
+        new = scored.add_to(self._pool, scored.fixed_part(weights) if self._fixed else None)
         decoded = TunedRound(
             number=number,
             weights=dict(zip(plan.names, weights.tolist(), strict=True)),
@@ -421,8 +421,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
         decoder, tables = prepare(settings, searched, lines, folder)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
-        filtered = MosesIni.read(folder / "filtered" / INI_NAME)
-        check_dev_set(ini, filtered, lines, settings, say)
+        check_dev_set(ini, MosesIni.read(folder / "filtered" / INI_NAME), lines, settings, say)
         placed = with_absolute_paths(searched, absolute_if_possible)
         task = TuningTask(settings, placed, plan, texts, decoder, settings.provenance(), say)
         ledger = Ledger(folder / "steps")
@@ -483,15 +482,8 @@ def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:
         warnings=best.warnings,
         benefits=max(runs, key=lambda run: run.best.score).benefits,
         seeds=[
-            {
-                "seed": run.seed,
-                "folder": run.folder.name,
-                "bleu": run.best.bleu,
-                "score": run.best.score,
-                "round": run.best.number,
-                "rounds": len(run.rounds),
-                "why": run.why,
-            }
+            {"seed": run.seed, "folder": run.folder.name}
+            | {name: getattr(run.record, name) for name in _OF_A_RUN}
             for run in runs
         ],
     )

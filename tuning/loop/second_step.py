@@ -168,8 +168,7 @@ class SecondStep:
             words = set().union(*map(read_table_words, tables)) if tables else None
             models = [*map(NBestModel.load, scores.models, scores.models.values())]
             source = self.settings.source
-            rescoring = NBestRescoring(nbest, source, models, words, programs=scores.scorers)
-            rescoring.write(output)
+            NBestRescoring(nbest, source, models, words, programs=scores.scorers).write(output)
             return {}
 
         settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}
@@ -199,9 +198,8 @@ class SecondStep:
                 "benefits": [dataclasses.asdict(each) for each in report.benefits],
             }
 
-        settings = {**asked, "start": scores.start, "objective": str(task.objective)}
-        for name in ("references", "threads"):  # inputs, and what changes no result
-            del settings[name]
+        # without inputs, and without what changes no result
+        settings = {**task.without("lists", "references", "threads"), "start": scores.start}
         inputs = (scored, ini, *map(Path, task.references))
         step = Step("rescoring.optimize", optimize, settings, inputs, ())
         counts = self.ledger.do(step, self.say).counts

@@ -56,15 +56,8 @@ class WeightPlan:
         # a hidden unknown-word penalty does no harm: it is nearly always the same for all
         # translations of a sentence
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
-        hidden = tuple(
-            feature.name
-            for feature in layout.features
-            if feature.name not in constant
-            and any(
-                weight and not tuneable
-                for weight, tuneable in zip(weights[feature.name], feature.tuneable, strict=True)
-            )
-        )
+        untuned = layout.unflatten(np.where(layout.tuneable, 0, layout.flatten(weights)))
+        hidden = tuple(name for name in layout.names if name not in constant and any(untuned[name]))
         return cls(layout, weights, layout.sparse_weights(ini), hidden)
 
     @classmethod

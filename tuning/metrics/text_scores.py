@@ -193,8 +193,7 @@ class ReferenceTexts:
         empty = sum(not line.strip(" ") for line in lines)
         if empty > self.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
-        escaped = any(_ESCAPED.search(line) for line in lines)
-        if escaped and not self._escaped:
+        if not self._escaped and any(_ESCAPED.search(line) for line in lines):
             notes.append(
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
@@ -322,8 +321,7 @@ def _without_unknown_words(
         texts.append(("source", selection.source, source))
     if "target" in words.sides:
         for reference, text in zip(references.paths, references.lines, strict=True):
-            encoded = [line.removesuffix("\r").encode() for line in text]
-            texts.append(("target", reference, encoded))
+            texts.append(("target", reference, [line.removesuffix("\r").encode() for line in text]))
     is_known = np.ones(len(references), bool)
     for side, path, lines in texts:
         for row, line in enumerate(lines):
@@ -356,8 +354,7 @@ def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     bounds = range(width, width * _GROUPS + 1, width)
     # sources without words form a separate group
     lows = [0, 1, *(bound + 1 for bound in bounds)]
-    highs = [0, *bounds, None]
-    for low, high in zip(lows, highs, strict=True):
+    for low, high in zip(lows, [0, *bounds, None], strict=True):
         inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
         if inside.any():
             yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))

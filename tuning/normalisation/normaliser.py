@@ -256,11 +256,9 @@ class _Training:
     def _write_words(self) -> Mapping[str, object]:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
-        texts = (
-            *(self.training.words, self.training.forms),
-            *(self.dev.words, self.dev.forms),
-            *(self.dev.words[::apart], self.dev.forms[::apart]),
-        )
+        dev = self.dev.words, self.dev.forms
+        some = [column[::apart] for column in dev]
+        texts = (self.training.words, self.training.forms, *dev, *some)
         for name, text in zip(_TEXTS, texts, strict=True):
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
         return {}

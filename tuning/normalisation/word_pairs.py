@@ -17,6 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -219,13 +220,11 @@ class WordScores:
     @classmethod
     def from_forms(cls, name: str, found: Sequence[str], wanted: Sequence[str]) -> WordScores:
         """Compare forms with the correct ones."""
-        values = np.array(
-            [
-                (form == right, Levenshtein.distance(form, right) / len(right))
-                for form, right in zip(found, wanted, strict=True)
-            ],
-            np.float64,
-        )
+        rows = [
+            (form == right, Levenshtein.distance(form, right) / len(right))
+            for form, right in zip(found, wanted, strict=True)
+        ]
+        values = np.array(rows, np.float64)
         rng, count = np.random.default_rng(TEST_SEED), len(values)
         drawn = [values[rng.integers(count, size=count)].mean(0) for _ in range(_DRAWS)]
         figures = np.stack([values.mean(0), *np.percentile(drawn, [2.5, 97.5], axis=0)])
@@ -253,11 +252,7 @@ def evaluate(
         "all words": np.ones(len(known), np.bool_), "known words": known, "unknown words": ~known
     }  # fmt: skip
     scores = [
-        WordScores.from_forms(
-            name,
-            [found[place] for place in np.flatnonzero(chosen).tolist()],
-            [pairs.forms[place] for place in np.flatnonzero(chosen).tolist()],
-        )
+        WordScores.from_forms(name, [*compress(found, chosen)], [*compress(pairs.forms, chosen)])
         for name, chosen in groups.items()
         if chosen.any()
     ]

@@ -14,10 +14,9 @@ line search finds the best point on this way.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
-from tuning.optimizers.candidate_pool import point_at
+from tuning.optimizers.candidate_pool import Floats, point_at
 from tuning.optimizers.line_search import LineSearch
 from tuning.optimizers.optimizer import (
     Problem,
@@ -55,7 +54,7 @@ def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
     return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
 
-def draw_pairs(problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_pairs(problem: Problem, rng: np.random.Generator) -> Floats:
     """Draw P pairs; return (P, F) the better candidates' features minus the worse ones'."""
     pool = problem.pool
     scores = sentence_scores(pool.statistics, problem.objective)
@@ -86,9 +85,7 @@ def _best_between(problem: Problem, region: Region, learnt: Weights) -> Weights:
     return start + share * (learnt - start)
 
 
-def logistic_regression(
-    differences: NDArray[np.float64], given: NDArray[np.float64], precision: float
-) -> Weights:
+def logistic_regression(differences: Floats, given: Floats, precision: float) -> Weights:
     """Return weights w that minimise the sum of ln(1 + exp(-(given + x w))) + precision |w|²/2.
 
     The sum counts every pair twice, because Moses also lists the reverse of each pair. The function

@@ -217,8 +217,7 @@ class Results:
     def group(self, name: str) -> tuple[str, str]:
         """Split a record's name into group and member; all ``NAME/seedN`` form the group NAME."""
         group, _, last = name.rpartition("/")
-        is_of_seed = re.fullmatch("seed[0-9]+", last)
-        return (group or self.name, last) if is_of_seed else (name, name)
+        return (group or self.name, last) if re.fullmatch("seed[0-9]+", last) else (name, name)
 
 
 def read_results(folder: Path) -> Results:
@@ -325,8 +324,7 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
         if row.not_run and not done:
             results.notes.append(f"{row.name} was not run: {row.not_run}.")
         elif done < row.runs and not row.not_run:
-            runs = counted(row.runs, "run")
-            results.unfinished.append(f"{row.name}: {done} of {runs} done.")
+            results.unfinished.append(f"{row.name}: {done} of {counted(row.runs, 'run')} done.")
     for name in sorted(record.texts, key=lambda text: text == _DEV):
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
@@ -375,8 +373,7 @@ def write_report(path: str | Path, results: Results) -> None:
         score_table, about_scores, tuning_figure,
         weights_table, learning_figure, in_short,
     )  # fmt: skip
-    made = results.provenances.values()
-    commands = (str(each.get("command", "")) for each in made)
+    commands = (str(each.get("command", "")) for each in results.provenances.values())
     values = {
         "results": results,
         "versions": _versions(results.provenances),

@@ -55,7 +55,7 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
     state = MiraState.from_start(pool, weights)
     for _ in range(3):
         order = rng.permutation(12)
-        learn(pool, order, np.ones(3, bool), 0.01, 0.999, SHARES, state)
+        learn(pool, order, np.ones(3, bool), 0.01, SHARES, state)
         weights, background, updates = plain_epoch(
             pool, order.tolist(), weights, background, 0.01, 0.999
         )
@@ -74,7 +74,7 @@ def test_a_step_is_as_small_as_it_may_be() -> None:
     gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
     for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
         state = MiraState.from_start(pool, np.zeros(2))
-        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
+        learn(pool, np.array([0]), np.ones(2, bool), slack, SHARES, state)
         assert state.weights == pytest.approx([step, -step])
 
 
