@@ -335,8 +335,7 @@ class ResultsKeeper:
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
-    lines = list(read_lines(file))
-    if len(lines) != len(references):
+    if len(lines := list(read_lines(file))) != len(references):
         raise CorpusError(
             f"{len(lines)} translations of {len(references)} sentences",
             path=file,
@@ -347,8 +346,7 @@ def _statistics(references: References, file: Path) -> TextStatistics:
 
 def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     """Return all settings that influence the translations of a row, as JSON values."""
-    settings = plan.settings
-    row = dataclasses.asdict(system)
+    settings, row = plan.settings, dataclasses.asdict(system)
     said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _NO_INFLUENCE}}
     said["models"] = {
         name: {"name": name, **dataclasses.asdict(settings.models[name])}

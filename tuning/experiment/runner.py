@@ -282,7 +282,5 @@ class Runner:
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
     """Return whether the steps that make a step's inputs, or the inputs' folders, are done."""
-    needed = {
-        makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
-    }
-    return needed <= done
+    places = (place for path in step.inputs for place in (path, *path.parents))
+    return {makers[place] for place in places if place in makers} <= done

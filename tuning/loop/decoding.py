@@ -216,8 +216,7 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    whole_tables = text_tables(ini)
-    if not whole_tables:
+    if not (whole_tables := text_tables(ini)):
         return
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
     for path in text_tables(filtered):

@@ -116,10 +116,8 @@ def read_scored(
         NBestError: The list is damaged, has other features, or has more sentences than the
             references.
     """
-    known = statistics.references.vocabulary
-    found = NBestReader(
-        path, known, sparse_weights=sparse_weights, with_words=statistics.needs_words
-    ).read()
+    known, words = statistics.references.vocabulary, statistics.needs_words
+    found = NBestReader(path, known, sparse_weights=sparse_weights, with_words=words).read()
     if expected is not None and list(found.sizes.items()) != list(expected.items()):
         raise NBestError(
             f"the list has the features {listed_sizes(found.sizes)} (number of values); expected "
@@ -129,8 +127,7 @@ def read_scored(
             remedy="decode with this moses.ini; lists omit what tuneable=false and "
             "tuneable-components exclude",
         )
-    last = int(found.sentences[-1])
-    if last >= len(statistics):
+    if (last := int(found.sentences[-1])) >= len(statistics):
         raise NBestError(
             f"candidates of sentence {last} (counted from 0), but there are only "
             f"{len(statistics)} references",
@@ -150,8 +147,7 @@ def _notes(
 ) -> Iterator[str]:
     if missing:
         yield f"{path}: {missing} of {missing + len(chosen)} sentences have no candidate at all"
-    empty = int((np.diff(found.offsets)[chosen] == 0).sum())
-    if empty:
+    if empty := int((np.diff(found.offsets)[chosen] == 0).sum()):
         yield f"{path}: the decoder's choice for {empty} sentences is empty"
 
 
@@ -164,10 +160,9 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
     sentences = pool.empty_sentences.astype(np.int32)
     if not len(sentences):
         return pool.arrays
-    count = len(pool.arrays.features)
     filled = copy.copy(pool)
     rows = statistics.score_lines(sentences, [b""] * len(sentences))
-    filled.add(sentences, np.zeros((len(sentences), count), np.float32), rows)
+    filled.add(sentences, np.zeros((len(sentences), len(pool.arrays.features)), np.float32), rows)
     return filled.arrays
 
 
@@ -275,10 +270,8 @@ def _read(
     lists: list[ScoredList] = []
     notes = list(statistics.notes)
     for path in task.lists:
-        expected = plan.expected if lists else None
-        scored = read_scored(
-            path, statistics, expected=expected, sparse_weights=plan.sparse_weights
-        )
+        expected, sparse = plan.expected if lists else None, plan.sparse_weights
+        scored = read_scored(path, statistics, expected=expected, sparse_weights=sparse)
         if not lists:
             sizes = scored.candidates.sizes
             known = {*plan.expected, *second}
@@ -371,8 +364,7 @@ def estimate_benefits(
 
 def _of_unseen(problem: Problem, settings: OptimizationSettings) -> NDArray[np.float64]:
     """Return (1, S, K) the statistics that weights of the other half choose in each sentence."""
-    pool = problem.pool
-    counts = np.diff(pool.starts)
+    pool, counts = problem.pool, np.diff(problem.pool.starts)
     chosen = np.empty((1, len(counts), pool.statistics.shape[1]))
     for parity in (0, 1):
         seen = np.repeat(np.arange(len(counts)) % 2 == parity, counts)

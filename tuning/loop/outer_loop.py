@@ -132,7 +132,7 @@ class TuningResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about a run that brought nothing, still rose, or ran away."""
-        return self.record.warnings if self.record else ()
+        return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -234,10 +234,9 @@ class Tuning:
     def _score(self, number: int, weights: Weights) -> TunedRound:
         """Add the candidates of a round to the pool, and score the decoder's first choices."""
         nbest, plan, statistics = self._lists[-1], self._plan, self._task.statistics
+        expected, sparse = plan.expected, plan.sparse_weights
         try:
-            scored = read_scored(
-                nbest, statistics, expected=plan.expected, sparse_weights=plan.sparse_weights
-            )
+            scored = read_scored(nbest, statistics, expected=expected, sparse_weights=sparse)
         except InputError as error:
             error.remedy = (
                 f"{error.remedy or 'look at the list'}; to decode this round again, delete "
@@ -339,8 +338,7 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
         )
     elif last is best and last.score > earlier + _STILL_RISING:
         yield "the score was still rising in the last round; more --rounds continue this run"
-    away = [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]
-    if away:
+    if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)
         yield (
             f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "

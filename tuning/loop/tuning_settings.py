@@ -125,10 +125,8 @@ class TuningSettings(OptimizationSettings):
         """
         from moses_integration.ini.model_files import named_paths
 
-        models = {
-            f"{line.name} {key}": _size_or_digest(Path(path))
-            for line, key, path in named_paths(ini)
-        }
+        named = named_paths(ini)
+        models = {f"{line.name} {key}": _size_or_digest(Path(path)) for line, key, path in named}
         settings = self.without("ini", "source", "references", "moses", "threads", *_SECOND_STEP)
         return {**settings, "tables and models": models, "several seeds": self.runs > 1}
 

@@ -74,12 +74,9 @@ class WeightPlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """A warning if existing n-best lists do not show all features."""
-        if not self.hidden:
-            return ()
-        return (
-            f"the lists do not show all scores of {', '.join(self.hidden)}; "
-            "the missing scores are ignored",
-        )
+        names = ", ".join(self.hidden)
+        told = f"the lists do not show all scores of {names}; the missing scores are ignored"
+        return (told,) if self.hidden else ()
 
     @property
     def expected(self) -> dict[str, int]:

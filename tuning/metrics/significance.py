@@ -186,8 +186,7 @@ def bootstrap(
     least 0. V is the variance of the system's scores over R runs, and E is the part of V that the
     drawn sentences explain.
     """
-    rng = np.random.default_rng(seed)
-    sentences = first.shape[1]
+    rng, sentences = np.random.default_rng(seed), first.shape[1]
     pieces = []
     for piece in _pieces(trials, sentences):
         draws = rng.integers(sentences, size=(piece, sentences))

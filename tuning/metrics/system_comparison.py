@@ -263,11 +263,9 @@ def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
             if (found := system.difference) is None:
                 rows.append([*cells, *["–"] * 4])
                 continue
-            gain, low, high = (
-                shown(each, sign=True) for each in (found.gain, found.low, found.high)
-            )
+            interval = f"{shown(found.low, sign=True)} to {shown(found.high, sign=True)}"
             p_values = shown_p(found.p_bootstrap), shown_p(found.p_randomization)
-            rows.append([*cells, gain, f"{low} to {high}", *p_values])
+            rows.append([*cells, shown(found.gain, sign=True), interval, *p_values])
     if len(scores) == 1:
         header[0] = LABELS[next(iter(scores))]
     return ScoreTable(header, rows)

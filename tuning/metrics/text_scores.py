@@ -190,8 +190,7 @@ class ReferenceTexts:
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
         notes = []
-        empty = sum(not line.strip(" ") for line in lines)
-        if empty > self.empty:
+        if (empty := sum(not line.strip(" ") for line in lines)) > self.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
         if not self._escaped and any(_ESCAPED.search(line) for line in lines):
             notes.append(

@@ -312,9 +312,8 @@ def decoded(
     base = (folder / _INI).parent if neural else folder
     system = f"../{_SYSTEM}" if neural else _SYSTEM
     # all files of the system are in its folder, wherever that was at the time of training
-    ini = with_absolute_paths(
-        MosesIni.read(folder / _INI), lambda path: f"{system}/{Path(path).name}"
-    )
+    ini = MosesIni.read(folder / _INI)
+    ini = with_absolute_paths(ini, lambda path: f"{system}/{Path(path).name}")
     decoder, settings = Decoder(replace(ini, base=str(base))), read_settings(folder / _SYSTEM)
     tokens, form = Preprocessor(settings.source), Postprocessor(settings.target)
     found = decoder.translate([tokens(word) for word in words], nbest=size, threads=threads)

@@ -147,9 +147,8 @@ class Memory:
         seen: dict[str, Counter[str]] = {}
         for word, form in zip(pairs.words, pairs.forms, strict=True):
             seen.setdefault(word, Counter())[form] += 1
-        return cls(
-            {word: (forms.most_common(1)[0][0], forms.total()) for word, forms in seen.items()}
-        )
+        most = {word: (forms.most_common(1)[0][0], forms.total()) for word, forms in seen.items()}
+        return cls(most)
 
     @classmethod
     def read(cls, path: Path) -> Memory:

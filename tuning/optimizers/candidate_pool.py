@@ -109,8 +109,7 @@ class CandidatePool:
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
         # equal digests only suggest a repetition, so all values are compared below
         _, first_of, number = np.unique(digests, return_index=True, return_inverse=True)
-        earliest = first_of[number]
-        known = len(self)
+        earliest, known = first_of[number], len(self)
         found = np.flatnonzero(earliest[known:] != np.arange(known, len(digests)))
         same = np.ones(len(found), bool)
         first = earliest[known + found]

@@ -294,9 +294,7 @@ def step_into(
         return 0.0
     if left == -np.inf:
         return right - BEYOND * reach
-    if right == np.inf:
-        return left + BEYOND * reach
-    return 0.5 * (left + right)
+    return left + BEYOND * reach if right == np.inf else 0.5 * (left + right)
 
 
 class _Own(threading.local):

@@ -243,9 +243,8 @@ def read_results(folder: Path) -> Results:
     # the runs of all seeds and their summary count as one result
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
-    results.holds = ", ".join(
-        counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
-    )
+    held = (counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts)
+    results.holds = ", ".join(held)
     for each in found:
         try:
             _add(results, each, folder)
@@ -256,9 +255,8 @@ def read_results(folder: Path) -> Results:
 
 def _in_order(name: str) -> list[tuple[int, str]]:
     """Return a sort key that orders numbers inside names by value: seed2 before seed10."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)
-    ]
+    parts = re.split("([0-9]+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _add(results: Results, found: FoundResult, root: Path) -> None:

@@ -215,8 +215,7 @@ def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
 
 def test_what_is_set_aside_stands_nowhere_else() -> None:
     """No held-out sentence occurs elsewhere, and the choice does not depend on the line order."""
-    path = PROJECT / "experiments" / "prepare-multi30k.py"
-    set_aside = runpy.run_path(str(path))["set_aside"]
+    set_aside = runpy.run_path(str(PROJECT / "experiments" / "prepare-multi30k.py"))["set_aside"]
     pairs = [(f"en {n % 90}", f"fr {n % 95}") for n in range(100)]
     rest, aside = set_aside(pairs, [("en 50", "fr 0")], 20)
     assert (len(rest), len(aside)) == (80, 20)

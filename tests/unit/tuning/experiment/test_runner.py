@@ -102,9 +102,8 @@ def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """A missing program is named."""
-    step = command_step("out", ("/no/such/program",), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
-        run(tmp_path, step)
+        run(tmp_path, command_step("out", ("/no/such/program",), (tmp_path / "out",)))
 
 
 def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
@@ -126,9 +125,8 @@ def test_a_disk_that_is_full_for_a_step(tmp_path: Path) -> None:
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:
     """If the command has changed, the unfinished work of the old command is deleted first."""
     script = "[ -e state ] && exit 1; mkdir state; exit 1 # {}"
-    old = shell(tmp_path, "out", script.format("old"), state=tmp_path / "state")
     with pytest.raises(PhrasescoreError):
-        run(tmp_path, old)
+        run(tmp_path, shell(tmp_path, "out", script.format("old"), state=tmp_path / "state"))
     new = shell(tmp_path, "out", "[ -e state ] || touch out", state=tmp_path / "state")
     assert run(tmp_path, new)[0] == 1
 
