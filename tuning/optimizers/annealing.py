@@ -154,12 +154,12 @@ class ExpectedScore:
 
     def gradient(self) -> Weights:
         """Return (F,) sharpness times the covariance of the candidates' values and features."""
-        pool, slopes, chances = self._pool, self._slopes(), self._probabilities
+        pool, slopes, probabilities = self._pool, self._slopes(), self._probabilities
         factors, gradient = np.empty(len(pool.statistics)), np.empty(len(pool.features))
 
         def fill_factors(part: slice) -> None:
             starts = pool.starts[part.start : part.stop + 1]
-            _fill_factors(slopes, self._sharpness, pool.statistics, starts, chances, factors)
+            _fill_factors(slopes, self._sharpness, pool.statistics, starts, probabilities, factors)
 
         def add_features(part: slice) -> None:
             _add_features(pool.features[part], factors, gradient[part])
