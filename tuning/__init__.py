@@ -12,9 +12,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from tuning.api import compare as compare
-    from tuning.api import evaluate as evaluate
-    from tuning.api import tune as tune
+    from tuning.api import compare, evaluate, tune
 
 __all__ = ["compare", "evaluate", "tune"]
 

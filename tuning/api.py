@@ -215,18 +215,16 @@ def tune(
 def _check_choice(name: str, given: str, choices: Sequence[str]) -> None:
     check_type(name, given, str, "a name")
     if given not in choices:
-        raise SettingsError(
-            f"unknown {name} {given!r}", remedy=f"choose among {', '.join(choices)}"
-        )
+        remedy = f"choose among {', '.join(choices)}"
+        raise SettingsError(f"unknown {name} {given!r}", remedy=remedy)
 
 
 def _known(metrics: MetricName | Sequence[MetricName]) -> tuple[MetricName, ...]:
     """Return metrics in their usual order."""
     names = [metrics] if isinstance(metrics, str) else [*map(str, metrics)]
     if not names or set(names) - set(METRICS):
-        raise SettingsError(
-            f"unknown metrics {metrics!r}", remedy=f"give a list of {', '.join(METRICS)}"
-        )
+        remedy = f"give a list of {', '.join(METRICS)}"
+        raise SettingsError(f"unknown metrics {metrics!r}", remedy=remedy)
     return tuple(name for name in METRICS if name in names)
 
 

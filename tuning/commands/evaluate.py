@@ -73,9 +73,7 @@ class ScoringOptions(Options):
         metavar="MODEL/",
     )
     source: str | None = option(
-        INPUT,
-        "The text that was translated, for --known-words.",
-        needs=("known_words",),
+        INPUT, "The text that was translated, for --known-words.", needs=("known_words",)
     )
 
     @property
@@ -83,15 +81,6 @@ class ScoringOptions(Options):
         """The settings of scoring, with the metrics in their usual order."""
         chosen = tuple(name for name in METRICS if name in self.metrics)
         return self.settings(TextScoring, metrics=chosen or USUAL_METRICS)
-
-    @property
-    def selection(self) -> SentenceSelection:
-        """The sentences to score.
-
-        Raises:
-            SettingsError: The options contradict each other.
-        """
-        return self.settings(SentenceSelection)
 
 
 class EvaluateOptions(ScoringOptions, Result):
@@ -108,9 +97,9 @@ def evaluate(options: EvaluateOptions) -> None:
     for raw text. Scores are printed times 100, with sacrebleu's signatures; in JSON they are 0 to
     1.
     """
-    selection = options.selection
     from tuning.metrics.system_comparison import evaluate as score
 
+    selection = options.settings(SentenceSelection)
     found = score(options.translations, options.references, options.scoring, selection)
     show_notes(found.notes)
     options.show(found.to_json(), found.to_text())
@@ -173,7 +162,6 @@ def compare(options: CompareOptions) -> None:
     With --segment-scores the files contain one score per segment, for example from COMET, instead
     of translations. Systems are compared by their mean scores, which are printed unchanged.
     """
-    selection = options.selection
     from tuning.metrics.system_comparison import compare_segment_scores, compare_systems
 
     if not (options.segment_scores or options.references):
@@ -200,7 +188,7 @@ def compare(options: CompareOptions) -> None:
             options.references,
             named,
             scoring=options.scoring,
-            selection=selection,
+            selection=options.settings(SentenceSelection),
             trials=options.trials,
             seed=options.seed,
         )

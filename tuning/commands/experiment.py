@@ -35,9 +35,7 @@ class ExperimentOptions(Result):
         ["embedded", "moses"], "The decoder; replaces the decoder that the file names."
     )
     only: tuple[str, ...] = option(
-        "NAME",
-        "Run only this system and the first system of the file; may be repeated.",
-        many=True,
+        "NAME", "Run only this system and the first system of the file; may be repeated.", many=True
     )
     rows: tuple[str, ...] = option(
         INPUT,
@@ -117,9 +115,7 @@ def _overridden(settings: ExperimentSettings, options: ExperimentOptions) -> Exp
     given = {name for path in options.rows for name in KeptResults.read(Path(path)).rows}
     reasons = {name: GIVEN if name in given else LEFT_OUT for name in given | {*names} - chosen}
     systems = tuple(
-        system
-        if system.not_run
-        else dataclasses.replace(system, not_run=reasons.get(system.name, ""))
-        for system in systems
+        dataclasses.replace(each, not_run=each.not_run or reasons.get(each.name, ""))
+        for each in systems
     )
     return dataclasses.replace(settings, data=data, decoder=decoder, systems=systems)

@@ -89,6 +89,5 @@ def improve(options: ImproveOptions) -> None:
         options.build_options,
         options.target_text and options.target_text.absolute(),
     )
-    time = None if options.passes else options.time
-    record = run(plan, time, options.passes, say)
+    record = run(plan, None if options.passes else options.time, options.passes, say)
     options.show(record.to_json(), f"{record.verdict}\n{plan.folder / 'system'}\n")

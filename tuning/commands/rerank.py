@@ -17,8 +17,7 @@ class RerankOptions(Options):
     )
     output: str = output_file("the translations")
     source: str | None = option(
-        INPUT,
-        "The source text of the list; only its empty lines may have no candidates.",
+        INPUT, "The source text of the list; only its empty lines may have no candidates."
     )
     minimum_bayes_risk: bool = flag(
         "Choose by minimum Bayes risk, that is, by expected BLEU.", "--minimum-bayes-risk", "--mbr"

@@ -194,8 +194,7 @@ def _show(report: TuningReport, settings: TuningSettings) -> None:
             err=True,
         )
     rescores = report.record is not None and report.record.rescoring is not None
-    system = report.ini.parent if rescores else report.ini
-    click.echo(f"the tuned system is {system}", err=True)
+    click.echo(f"the tuned system is {report.ini.parent if rescores else report.ini}", err=True)
 
 
 class OptimizeOptions(OptimizationOptions, Result):

@@ -302,8 +302,7 @@ class ExperimentSettings:
     @property
     def rerank_size(self) -> int:
         """The maximum number of distinct candidates per sentence in lists for reranking."""
-        size = self.rerank.nbest_size
-        return self.tuning.nbest_size if size is None else size
+        return self.rerank.nbest_size or self.tuning.nbest_size
 
     @property
     def folder(self) -> Path:
@@ -330,10 +329,9 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
             raise RecursionError
         values = tomllib.loads(content)
         has_nul = r"\u0000" in json.dumps(values, default=str)
-    except ValueError as error:
-        raise InputError(f"not an experiment file in TOML ({error})", path=path) from None
-    except RecursionError:
-        raise InputError("not an experiment file in TOML (nested too deep)", path=path) from None
+    except (ValueError, RecursionError) as error:
+        why = error if isinstance(error, ValueError) else "nested too deep"
+        raise InputError(f"not an experiment file in TOML ({why})", path=path) from None
     if has_nul:
         raise SettingsError(f"{path}: a text contains a NUL character")
     settings = from_mapping(ExperimentSettings, values, where=str(path))
@@ -359,10 +357,8 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
         yield from (f"{system.name} {problem}" for problem in _system_problems(system, settings))
         for part, row in system.parts.items():
             if row not in names or row == system.name:
-                yield (
-                    f"{system.name} has the part {part}, but no other row is called {row}"
-                    f"{did_you_mean(row, names)}"
-                )
+                meant = did_you_mean(row, names)
+                yield f"{system.name} has the part {part}, but no other row is called {row}{meant}"
     for name in (settings.name, *(system.name for system in systems)):
         if not name.isprintable() or not 0 < len(name) <= _LONGEST_NAME:
             shown = repr(name[:_LONGEST_NAME])
@@ -372,10 +368,9 @@ def _problems(settings: ExperimentSettings) -> Iterator[str]:
 def _general_problems(settings: ExperimentSettings) -> Iterator[str]:
     if not settings.systems:
         yield "at least one system is needed"
-    yield from _twice([system.name for system in settings.systems], "two systems have the name")
-    yield from _twice(
-        [slug(system.name) for system in settings.systems], "two systems share the folder"
-    )
+    names = [system.name for system in settings.systems]
+    yield from _twice(names, "two systems have the name")
+    yield from _twice(list(map(slug, names)), "two systems share the folder")
     yield from _twice(settings.seeds, "seeds contains twice")
     if not settings.seeds:
         yield "seeds is empty, so there is nothing to tune"
@@ -424,10 +419,8 @@ def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Ite
 def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> Iterator[str]:
     for name in system.all_models:
         if name not in settings.models:
-            yield (
-                f"names the model {name}, which is not described"
-                f"{did_you_mean(name, settings.models)}"
-            )
+            meant = did_you_mean(name, settings.models)
+            yield f"names the model {name}, which is not described{meant}"
         elif not settings.models[name].folder:
             yield from kind_problems(system, name, settings.models[name].described_kind)
     if not system.models and (system.unknown_column or system.unknown != "whole"):

@@ -80,10 +80,7 @@ class Plan:
         runs = [run for system in rows for run in self.runs(system)]
         places = {seed: place for place, seed in enumerate(self.settings.seeds)}
         runs.sort(key=lambda run: 0 if run.seed is None else places[run.seed])
-        steps: dict[str, CommandStep] = {}
-        for step in (step for run in runs for step in run.steps()):
-            steps.setdefault(step.name, step)
-        return tuple(steps.values())
+        return tuple({step.name: step for run in runs for step in run.steps()}.values())
 
     def runs(self, system: ExperimentSystem) -> list[Run]:
         """Return the runs of a system, one for each seed."""
@@ -136,12 +133,9 @@ class Plan:
     @cached_property
     def named_by_system(self) -> tuple[Path, ...]:
         """The files named in the untuned moses.ini, with paths relative to the data folder."""
-        found = []
-        for _, _, named in named_paths(self.ini):
-            path = self.settings.folder / named
-            zipped = path.with_name(f"{path.name}.gz")
-            found += [file for file in (path, zipped) if file.exists()]
-        return tuple(found)
+        named = (self.settings.folder / path for _, _, path in named_paths(self.ini))
+        files = (file for path in named for file in (path, path.with_name(f"{path.name}.gz")))
+        return tuple(filter(Path.exists, files))
 
     def model_folder(self, name: str, seed: int | None) -> Path:
         """Return the folder of a model; ``seed`` matters only if each seed has its own model."""
@@ -223,9 +217,8 @@ class Run:
     @property
     def weights(self) -> Path:
         """The file of the weights that the run translates with."""
-        if self.system.rerank:
-            return self._own("weights.json")
-        return self.tuning_folder / "weights.json"
+        name = "weights.json"
+        return self._own(name) if self.system.rerank else self.tuning_folder / name
 
     def final_steps(self) -> tuple[str, ...]:
         """Return the names of the steps whose outputs are the translations."""
@@ -429,16 +422,15 @@ class Run:
         """Return the step that optimises the weights of all features of the rescored list."""
         settings, threads = self.plan.settings.rerank, self.plan.settings.decoder.threads
         rescored, reference = self._rescored(dev), self.plan.data(dev.reference)
-        start = self.tuning_folder / "weights.json"
         words: Words = [PROGRAM, "optimize", "--nbest", rescored, "--reference", reference]
-        words += ["--start", start, "--optimizer", settings.optimizer, "--seed", self.seed]
-        words += ["--threads", threads, *settings.options, "-o", self.weights]
+        words += ["--start", self.tuning_folder / "weights.json"]
+        words += ["--optimizer", settings.optimizer, "--seed", self.seed, "--threads", threads]
+        words += [*settings.options, "-o", self.weights]
         return command_step(f"{self.name}.{dev.name}.optimize", words, [self.weights])
 
     def _rerank(self, text: ExperimentText) -> CommandStep:
         """Return the step that chooses the translations of a text from its rescored list."""
-        rescored, source = self._rescored(text), self.plan.data(text.source)
         output = self.translation(text.name)
-        words: Words = [PROGRAM, "rerank", rescored, "--weights", self.weights]
-        words += ["--source", source, "-o", output]
+        words: Words = [PROGRAM, "rerank", self._rescored(text), "--weights", self.weights]
+        words += ["--source", self.plan.data(text.source), "-o", output]
         return command_step(f"{self.name}.{text.name}", words, [output])

@@ -57,8 +57,7 @@ class TextStatistics:
     def from_rows(cls, rows: NDArray[np.int32]) -> TextStatistics:
         """Convert (S, 9) statistics to text."""
         matches = tuple(_written(column) for column in rows[:, 0:-1:2].T)
-        bleu = float(bleu_of_sums(rows.sum(0, dtype=np.int64)))
-        return cls(bleu, _written(rows[:, 1]), matches)
+        return cls(float(bleu_of_sums(rows.sum(0, dtype=np.int64))), _written(rows[:, 1]), matches)
 
     def matrix(self, reference_lengths: str) -> Statistics:
         """Convert the text back to (S, 9) statistics, given the length of each reference sentence.
@@ -336,8 +335,7 @@ class ResultsKeeper:
 
 
 def _statistics(references: References, file: Path) -> TextStatistics:
-    lines = list(read_lines(file))
-    if len(lines) != len(references):
+    if len(lines := list(read_lines(file))) != len(references):
         raise CorpusError(
             f"{len(lines)} translations of {len(references)} sentences",
             path=file,
@@ -348,8 +346,7 @@ def _statistics(references: References, file: Path) -> TextStatistics:
 
 def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
     """Return all settings that influence the translations of a row, as JSON values."""
-    settings = plan.settings
-    row = dataclasses.asdict(system)
+    settings, row = plan.settings, dataclasses.asdict(system)
     said: dict[str, Any] = {"system": {key: row[key] for key in row if key not in _NO_INFLUENCE}}
     said["models"] = {
         name: {"name": name, **dataclasses.asdict(settings.models[name])}

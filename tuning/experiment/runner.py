@@ -48,10 +48,8 @@ class Command:
 
     def __str__(self) -> str:
         """Return the line that a user would type."""
-        line = shlex.join(self.words)
-        if self.standard_output is not None:
-            line += f" > {shlex.quote(str(self.standard_output))}"
-        return line
+        output = self.standard_output
+        return shlex.join(self.words) + (f" > {shlex.quote(str(output))}" if output else "")
 
 
 CommandStep = Step[Command]
@@ -81,8 +79,7 @@ def command_step(
     paths = (path for path in (*words, *reads) if isinstance(path, Path))
     inputs = tuple(path for path in paths if path not in outputs and path != state)
     command = Command(tuple(map(str, words)), standard_output)
-    settings = {"the command": str(command)}
-    return Step(name, command, settings, inputs, tuple(outputs), state=state)
+    return Step(name, command, {"the command": str(command)}, inputs, tuple(outputs), state=state)
 
 
 def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
@@ -94,69 +91,16 @@ def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
     return text.encode("utf-8", "surrogateescape")
 
 
-def run_command(
-    step: CommandStep,
-    folder: Path,
-    log: Path,
-    stops: Callable[[], int],
-    tell: Callable[[], None] = lambda: None,
-) -> int:
-    """Run a step's command on this machine to its end, and return its exit status.
-
-    Args:
-        step: The step; the command's standard output is written to a hidden ``.part`` file.
-        folder: The current directory.
-        log: The file for standard error, and for standard output if the command names none.
-        stops: Returns the number of requests to stop so far; each request sends the next stronger
-            signal.
-        tell: Called once a minute while the command runs.
-
-    Raises:
-        PhrasescoreError: The command could not be started.
-    """
-    words, output = step.work.words, step.work.standard_output
-    with contextlib.ExitStack() as stack:
-        said = printed = stack.enter_context(own_file(log, os.O_APPEND))
-        if output is not None:
-            printed = stack.enter_context(own_file(hidden(output, "part"), os.O_TRUNC))
-        try:
-            process = processes.start(
-                phrasescore_command(words[1:]) if words[0] == PROGRAM else words,
-                stdin=subprocess.DEVNULL,
-                stdout=printed,
-                stderr=said,
-                cwd=folder,
-                start_new_session=True,
-            )
-        except OSError as error:
-            raise PhrasescoreError(
-                f"the step {step.name} could not be started ({error.strerror})", path=words[0]
-            ) from None
-    signals, sent, until, told_last = iter(_SIGNALS), 0, 0.0, time.monotonic()
-    while process.poll() is None:
-        if time.monotonic() > told_last + _MINUTE:
-            told_last = time.monotonic()
-            tell()
-        told = stops()
-        if told and (told > sent or time.monotonic() > until):
-            number, patience = next(signals, _SIGNALS[-1])
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, number)
-            sent, until = sent + 1, time.monotonic() + patience
-        time.sleep(_LOOK)
-    return process.returncode
-
-
 class Runner:
     """Runs steps in a folder.
 
     Args:
         results: The folder of all outputs; nothing outside this folder is ever deleted.
         folder: The current directory of the commands.
-        jobs: The maximum number of commands at a time.
         say: Prints a line for each step.
         after: Called with each step that has run successfully.
-        announce: Called with each step before it runs; by default, its name is printed.
+        announce: Called with each step before it runs, whose progress is then told; by default, its
+            name is printed.
 
     Attributes:
         done: The names of the steps done in this call or earlier.
@@ -167,33 +111,30 @@ class Runner:
         self,
         results: Path,
         folder: Path,
-        jobs: int,
         say: Say,
         after: Callable[[CommandStep], None],
         announce: Callable[[CommandStep], None] | None = None,
     ) -> None:
-        self._results, self._folder, self._jobs = results, folder, jobs
-        self._say, self._after = say, after
-        self._announce = announce or self._name
+        self._results, self._folder = results, folder
+        self._say, self._after, self._announce = say, after, announce
         self.done: set[str] = set()
         self.ledger = Ledger(results / "steps")
         self._running: set[str] = set()
         self._stops = 0
 
-    def run(self, steps: Sequence[CommandStep], jobs: int | None = None) -> int:
+    def run(self, steps: Sequence[CommandStep], jobs: int = 1) -> int:
         """Run the steps that are not done, and return their number.
 
         Args:
             steps: The steps.
-            jobs: The maximum number of these commands at a time, if it is another one.
+            jobs: The maximum number of commands at a time.
 
         Raises:
             PhrasescoreError: A step failed; the other running steps were allowed to end.
             InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
         """
         makers = {path: step.name for step in steps for path in step.outputs}
-        waiting = list(steps)
-        jobs, ran = jobs or self._jobs, 0
+        waiting, ran = list(steps), 0
         # the outer _stopping_children is for an interruption while the pool shuts down after a
         # failure and waits for the steps that still run
         with (
@@ -228,7 +169,10 @@ class Runner:
 
     def _run(self, step: CommandStep) -> dict[str, object]:
         """Run a step's command, which has no counts."""
-        self._announce(step)
+        if self._announce is not None:
+            self._announce(step)
+        else:
+            self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
         for path in step.outputs:
             if path.exists() and not (path.is_file() or path.is_dir()):
                 path.unlink()  # writing to a named pipe would block until something reads it
@@ -239,8 +183,7 @@ class Runner:
         try:
             if self._stops:
                 raise InterruptedWorkError("interrupted")
-            tell = partial(self._tell_progress, step)
-            status = run_command(step, self._folder, log, lambda: self._stops, tell)
+            status = self._wait_for(step, log)
         finally:
             self._running.discard(step.name)
         if (output := step.work.standard_output) is not None:
@@ -252,8 +195,48 @@ class Runner:
             else:
                 part.unlink()
         if status or not all(path.exists() for path in step.outputs):
-            raise self._failure(step, status, log)
+            raise self._failure(step, status)
         return {}
+
+    def _wait_for(self, step: CommandStep, log: Path) -> int:
+        """Run a step's command on this machine to its end, and return its exit status.
+
+        Its standard output is written to a hidden ``.part`` file, or else to the log, as standard
+        error is. Each request to stop sends the next stronger signal.
+
+        Raises:
+            PhrasescoreError: The command could not be started.
+        """
+        words, output = step.work.words, step.work.standard_output
+        with contextlib.ExitStack() as stack:
+            said = printed = stack.enter_context(own_file(log, os.O_APPEND))
+            if output is not None:
+                printed = stack.enter_context(own_file(hidden(output, "part"), os.O_TRUNC))
+            try:
+                process = processes.start(
+                    phrasescore_command(words[1:]) if words[0] == PROGRAM else words,
+                    stdin=subprocess.DEVNULL,
+                    stdout=printed,
+                    stderr=said,
+                    cwd=self._folder,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                raise PhrasescoreError(
+                    f"the step {step.name} could not be started ({error.strerror})", path=words[0]
+                ) from None
+        signals, sent, until, told_last = iter(_SIGNALS), 0, 0.0, time.monotonic()
+        while process.poll() is None:
+            if time.monotonic() > told_last + _MINUTE:
+                told_last = time.monotonic()
+                self._tell_progress(step)
+            if self._stops > sent or (sent and time.monotonic() > until):
+                number, patience = next(signals, _SIGNALS[-1])
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, number)
+                sent, until = sent + 1, time.monotonic() + patience
+            time.sleep(_LOOK)
+        return process.returncode
 
     def log(self, step: CommandStep) -> Path:
         """Return the file of what a step's command prints."""
@@ -263,21 +246,18 @@ class Runner:
         """Print the last line of a running command's log, if the steps are announced."""
         lines = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace").split("\n")
         last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        if self._announce != self._name and not last.startswith("$ "):
+        if self._announce is not None and not last.startswith("$ "):
             self._say(f"{step.name}: {last}")
 
-    def _name(self, step: CommandStep) -> None:
-        self._say(f"{step.name}: {' '.join(step.work.words[:2])} ...")
-
-    def _failure(self, step: CommandStep, status: int, log: Path) -> PhrasescoreError:
+    def _failure(self, step: CommandStep, status: int) -> PhrasescoreError:
         if self._stops:
             return InterruptedWorkError("interrupted")
-        lines = log.read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
+        lines = self.log(step).read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
         how = f"ended with status {status}" if status else "succeeded but left no output"
         kind = StorageError if status == StorageError.exit_code else PhrasescoreError
         return kind(
             f"the step {step.name} {how}",
-            path=log,
+            path=self.log(step),
             remedy="correct the cause and run the same command again; finished steps are kept. The "
             "last lines:\n  " + "\n  ".join(lines[-_LAST_LINES:]).rstrip("."),
         )
@@ -302,7 +282,5 @@ class Runner:
 
 def _is_ready(step: CommandStep, makers: Mapping[Path, str], done: set[str]) -> bool:
     """Return whether the steps that make a step's inputs, or the inputs' folders, are done."""
-    needed = {
-        makers[place] for path in step.inputs for place in (path, *path.parents) if place in makers
-    }
-    return needed <= done
+    places = (place for path in step.inputs for place in (path, *path.parents))
+    return {makers[place] for place in places if place in makers} <= done

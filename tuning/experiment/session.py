@@ -69,7 +69,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
             raise _missing("this is not a regular file, or it is empty", path, settings.file)
         if not path.exists():
             raise _missing(_NO_FILE, path, settings.file)
-    _check_sections(settings)
+    _check_sections(plan)
     check_commands(steps, settings.folder, plan.results, str(settings.file))
     for system in settings.systems:
         for name in () if system.not_run else system.all_models:
@@ -97,27 +97,22 @@ def _without_language_models(settings: ExperimentSettings) -> ExperimentSettings
             f"{settings.file}: the first system has language_models, which real Moses cannot use",
             remedy="put a row without language_models first, or use the embedded decoder",
         )
-    systems = tuple(
-        dataclasses.replace(system, not_run=_NOT_IN_MOSES)
-        if system.language_models and not system.not_run
-        else system
-        for system in settings.systems
-    )
+    reasons = ((each, _NOT_IN_MOSES if each.language_models else "") for each in settings.systems)
+    systems = tuple(dataclasses.replace(each, not_run=each.not_run or why) for each, why in reasons)
     return dataclasses.replace(settings, systems=systems)
 
 
-def _check_sections(settings: ExperimentSettings) -> None:
+def _check_sections(plan: Plan) -> None:
     """Check the search settings of the file by applying them to the system.
 
     Raises:
         SettingsError: The name of a moses.ini section is unknown, or its value is invalid.
     """
-    ini = MosesIni.read(settings.folder / settings.data.system)
     try:
-        SearchSettings.from_ini(with_sections(ini, settings.decoder.sections.items()))
+        SearchSettings.from_ini(with_sections(plan.ini, plan.settings.decoder.sections.items()))
     except PhrasescoreError as error:
         raise SettingsError(
-            f"[decoder] sections: {error.problem}", path=settings.file, remedy=error.remedy
+            f"[decoder] sections: {error.problem}", path=plan.settings.file, remedy=error.remedy
         ) from None
 
 
@@ -138,11 +133,7 @@ def _begin(plan: Plan) -> None:
 
 
 def run_experiment(
-    settings: ExperimentSettings,
-    output: str | Path,
-    jobs: int,
-    say: Say,
-    rows: Iterable[str] = (),
+    settings: ExperimentSettings, output: str | Path, jobs: int, say: Say, rows: Iterable[str] = ()
 ) -> tuple[str, ExperimentRecord]:
     """Run the steps that are not done, and update the table after each translation.
 
@@ -158,12 +149,8 @@ def run_experiment(
     """
     plan = planned(settings, output)
     steps, folder = plan.steps(), plan.results
-    final = {
-        name
-        for system in plan.settings.systems
-        for run in plan.runs(system)
-        for name in run.final_steps()
-    }
+    runs = (run for system in plan.settings.systems for run in plan.runs(system))
+    final = {name for run in runs for name in run.final_steps()}
     with held(folder, inside=True):
         _begin(plan)
         write_atomically(folder / COMMANDS, script(settings.folder, steps))
@@ -181,10 +168,10 @@ def run_experiment(
             if step.name in final:
                 write()
 
-        runner = Runner(folder, settings.folder, jobs, say, after)
+        runner = Runner(folder, settings.folder, say, after)
         keeper = ResultsKeeper(plan, runner.ledger, rows)
         write()
-        ran = runner.run(steps)
+        ran = runner.run(steps, jobs)
         say(f"{ran} of {len(steps)} steps were run, the others were already done")
         return write()
 
@@ -208,16 +195,12 @@ def check_commands(steps: Iterable[CommandStep], folder: Path, results: Path, wh
             continue
         for text, use in _named_paths(step, where):
             path = folder / text
-            if use.writes and text != os.devnull and not _is_within(path, results):
+            inside = Path(os.path.normpath(path)).is_relative_to(os.path.normpath(results))
+            if use.writes and text != os.devnull and not inside:
                 raise _refused(step, where, f"it would write {text}, outside the results folder")
             needed = use in (Use.READ, Use.READ_FOLDER) and not path.is_relative_to(results)
             if needed and not path.exists():
                 raise _missing(_NO_FILE, path, where)
-
-
-def _is_within(path: Path, folder: Path) -> bool:
-    """Return whether a path leads into a folder after ``..`` is resolved."""
-    return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(folder))
 
 
 def _named_paths(step: CommandStep, where: str) -> list[tuple[str, Use]]:
@@ -247,14 +230,13 @@ def _given_twice(
 ) -> str | None:
     """Return the first option that is repeated but takes one value; ``None`` if there is none."""
     *_, order = command.make_parser(context).parse_args(arguments)
-    seen: set[click.Parameter] = set()
-    for parameter in order:
-        if parameter in seen and isinstance(parameter, click.Option) and not parameter.multiple:
+    for place, parameter in enumerate(order):
+        is_option = isinstance(parameter, click.Option) and not parameter.multiple
+        if is_option and parameter in order[:place]:
             name = max(parameter.opts, key=len)
             # the number of threads changes no result, so the file may override it
             if name != "--threads":
                 return name
-        seen.add(parameter)
     return None
 
 

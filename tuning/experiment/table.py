@@ -13,11 +13,7 @@ import numpy as np
 
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.results import Count, Record
-from tuning.experiment.experiment_settings import (
-    DEV,
-    ExperimentSettings,
-    ExperimentText,
-)
+from tuning.experiment.experiment_settings import DEV, ExperimentSettings, ExperimentText
 from tuning.experiment.plan import Plan, Run
 from tuning.experiment.results import KeptText, SystemRun, TextStatistics
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, ScoreTable, points, shown_p
@@ -190,14 +186,11 @@ def markdown(settings: ExperimentSettings, record: ExperimentRecord) -> str:
         header += [f"{text.name} BLEU", f"{text.name} gain", "95 % interval", "p"]
     cells = [_scores(settings, record, row) for row in record.systems]
     table = ScoreTable(header, cells).to_markdown()
-    notes = "\n\n".join(_notes(settings, record))
-    lines = [f"# {settings.name}", "", table, notes, ""]
+    lines = [f"# {settings.name}", "", table, "\n\n".join(_notes(settings, record)), ""]
     if record.parts:
+        note = "Gain, interval and p of the row that has the part over the row that lacks it."
         lines += ["## What each part is worth", "", _parts(settings, record).to_markdown()]
-        lines += [
-            "Gain, interval and p of the row that has the part over the row that lacks it.",
-            "",
-        ]
+        lines += [note, ""]
     return "\n".join(lines)
 
 
@@ -247,8 +240,7 @@ def _notes(settings: ExperimentSettings, record: ExperimentRecord) -> Iterator[s
         "resampled)."
     )
     for row in record.systems:
-        has_scores = any(row.name in text.files for text in record.texts.values())
-        if row.not_run and not has_scores:
+        if row.not_run and not any(row.name in text.files for text in record.texts.values()):
             yield f"{row.name}: not run; {row.not_run}."
             continue
         if row.not_run:

@@ -148,8 +148,7 @@ class ImprovePlan:
     @property
     def dev_texts(self) -> tuple[Path, Path]:
         """The dev set in the system's tokens."""
-        prepared = self.folder / "dev.source", self.folder / "dev.target"
-        return self.dev if self.system else prepared
+        return self.dev if self.system else (self.folder / "dev.source", self.folder / "dev.target")
 
     @property
     def inputs(self) -> tuple[Path, ...]:
@@ -255,8 +254,7 @@ class ImprovePlan:
         for text in self.target_texts[1:]:
             for line in read_lines(text):
                 counts.update(words_of(line))
-        repeated = sum(count > 1 for count in counts.values())
-        return max(1, own, min(repeated, SHORTLIST_WORDS))
+        return max(1, own, min(sum(count > 1 for count in counts.values()), SHORTLIST_WORDS))
 
     def measure(self, seconds: float) -> CommandStep:
         """Return the step that trains a small phrase model for some seconds, for its speed."""
@@ -285,8 +283,7 @@ class ImprovePlan:
 
     def decode(self, name: str, system: Path) -> CommandStep:
         """Return the step that translates the dev set."""
-        output = self.folder / f"dev.{name}.txt"
-        words = "decode", system, "-i", self.dev_texts[0], "-o", output
+        words = "decode", system, "-i", self.dev_texts[0], "-o", self.folder / f"dev.{name}.txt"
         return _step(f"decode.{name}", *words)
 
     def compare(self, name: str) -> Iterator[CommandStep]:

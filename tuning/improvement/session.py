@@ -129,7 +129,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._runner = Runner(plan.folder, Path.cwd(), 1, say, self._relay, self._announce)
+        self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""
@@ -174,8 +174,7 @@ class _Improvement:
         """Note when all steps will end; tell the user, once, if that is clearly too late."""
         if self._time is None:
             return
-        late = _CLEARLY_LONGER * self._time
-        if (self._end or 0.0) <= late < end:
+        if (self._end or 0.0) <= _CLEARLY_LONGER * self._time < end:
             seconds = self._seconds["decode.untuned"]
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
@@ -237,9 +236,8 @@ class _Improvement:
             left = max(_LEAST_TRAINING * time, time - spent - rest)
             return {"rounds": after, "end": spent + left + rest, "training": left}
 
-        step = Step(
-            "time", divide, {"the time": time, "the lanes": len(self._plan.lanes)}, (weights,), ()
-        )
+        settings = {"the time": time, "the lanes": len(self._plan.lanes)}
+        step = Step("time", divide, settings, (weights,), ())
         found = self._runner.ledger.do(step, self._say).counts
         self._foresee(float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
@@ -378,10 +376,9 @@ def check_texts(plan: ImprovePlan) -> None:
     if plan.system is not None:
         plan.table  # noqa: B018 - raises an error if there is no such table
         if Rescoring.read(plan.system) is not None:
+            problem = "this system has models that rescore"
             remedy = "name its moses.ini, to improve its search alone"
-            raise SettingsError(
-                "this system has models that rescore", path=plan.system, remedy=remedy
-            )
+            raise SettingsError(problem, path=plan.system, remedy=remedy)
     more = plan.target_text
     if more is not None and not any(line.strip() for line in read_lines(more)):
         raise InputError("the text contains no sentence", path=more)

@@ -34,12 +34,7 @@ from moses_integration.real_moses import (
     copy_text,
     find_moses,
 )
-from moses_integration.tables.copying import (
-    INI_NAME,
-    FilteredTable,
-    filter_system,
-    is_filterable,
-)
+from moses_integration.tables.copying import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
@@ -221,8 +216,7 @@ def check_dev_set(
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
     """
-    whole_tables = text_tables(ini)
-    if not whole_tables:
+    if not (whole_tables := text_tables(ini)):
         return
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
     for path in text_tables(filtered):

@@ -116,17 +116,18 @@ def read_scored(
         NBestError: The list is damaged, has other features, or has more sentences than the
             references.
     """
-    reader = NBestReader(
-        path,
-        statistics.references.vocabulary,
-        sparse_weights=sparse_weights,
-        with_words=statistics.needs_words,
-    )
-    found = reader.read()
-    if expected is not None:
-        check_features(found.sizes, expected, path)
-    last = int(found.sentences[-1])
-    if last >= len(statistics):
+    known, words = statistics.references.vocabulary, statistics.needs_words
+    found = NBestReader(path, known, sparse_weights=sparse_weights, with_words=words).read()
+    if expected is not None and list(found.sizes.items()) != list(expected.items()):
+        raise NBestError(
+            f"the list has the features {listed_sizes(found.sizes)} (number of values); expected "
+            f"{listed_sizes(expected)}",
+            path=path,
+            line=1,
+            remedy="decode with this moses.ini; lists omit what tuneable=false and "
+            "tuneable-components exclude",
+        )
+    if (last := int(found.sentences[-1])) >= len(statistics):
         raise NBestError(
             f"candidates of sentence {last} (counted from 0), but there are only "
             f"{len(statistics)} references",
@@ -141,30 +142,12 @@ def read_scored(
     return ScoredList(found, rows, decoded, tuple(_notes(found, chosen, len(missing), path)))
 
 
-def check_features(found: Mapping[str, int], expected: Mapping[str, int], path: str | Path) -> None:
-    """Compare the features of a list, and their numbers of values, with the features to be tuned.
-
-    Raises:
-        NBestError: The features differ or have another order.
-    """
-    if list(found.items()) != list(expected.items()):
-        raise NBestError(
-            f"the list has the features {listed_sizes(found)} (number of values); expected "
-            f"{listed_sizes(expected)}",
-            path=path,
-            line=1,
-            remedy="decode with this moses.ini; lists omit what tuneable=false and "
-            "tuneable-components exclude",
-        )
-
-
 def _notes(
     found: Candidates, chosen: NDArray[np.int64], missing: int, path: str | Path
 ) -> Iterator[str]:
     if missing:
         yield f"{path}: {missing} of {missing + len(chosen)} sentences have no candidate at all"
-    empty = int((np.diff(found.offsets)[chosen] == 0).sum())
-    if empty:
+    if empty := int((np.diff(found.offsets)[chosen] == 0).sum()):
         yield f"{path}: the decoder's choice for {empty} sentences is empty"
 
 
@@ -177,10 +160,9 @@ def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics
     sentences = pool.empty_sentences.astype(np.int32)
     if not len(sentences):
         return pool.arrays
-    count = len(pool.arrays.features)
     filled = copy.copy(pool)
     rows = statistics.score_lines(sentences, [b""] * len(sentences))
-    filled.add(sentences, np.zeros((len(sentences), count), np.float32), rows)
+    filled.add(sentences, np.zeros((len(sentences), len(pool.arrays.features)), np.float32), rows)
     return filled.arrays
 
 
@@ -200,10 +182,8 @@ class ListOptimization(OptimizationSettings):
     def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""
         inputs = [*self.lists, *self.references, *([self.start] if self.start else [])]
-        settings = dataclasses.asdict(self)
-        for path in ("lists", "references", "start"):
-            del settings[path]
-        return provenance(inputs=inputs, settings={**settings, "objective": str(self.objective)})
+        settings = self.without("lists", "references", "start")
+        return provenance(inputs=inputs, settings=settings)
 
 
 @dataclass(frozen=True)
@@ -259,8 +239,7 @@ def optimize_lists(
     second = second or {}
     plan, lists, notes = _read(task, statistics, second)
     sparse = bool(plan.sparse_weights)
-    features = plan.layout.nbest.size + sparse
-    pool = CandidatePool(len(statistics), features, statistics.columns)
+    pool = CandidatePool(len(statistics), plan.layout.nbest.size + sparse, statistics.columns)
     for scored in lists:
         scored.add_to(pool, scored.candidates.sparse if sparse else None)
     problem = plan.problem(with_empty_translations(pool, statistics), task.objective)
@@ -291,10 +270,8 @@ def _read(
     lists: list[ScoredList] = []
     notes = list(statistics.notes)
     for path in task.lists:
-        expected = plan.expected if lists else None
-        scored = read_scored(
-            path, statistics, expected=expected, sparse_weights=plan.sparse_weights
-        )
+        expected, sparse = plan.expected if lists else None, plan.sparse_weights
+        scored = read_scored(path, statistics, expected=expected, sparse_weights=sparse)
         if not lists:
             sizes = scored.candidates.sizes
             known = {*plan.expected, *second}
@@ -387,16 +364,14 @@ def estimate_benefits(
 
 def _of_unseen(problem: Problem, settings: OptimizationSettings) -> NDArray[np.float64]:
     """Return (1, S, K) the statistics that weights of the other half choose in each sentence."""
-    pool = problem.pool
-    counts = np.diff(pool.starts)
+    pool, counts = problem.pool, np.diff(problem.pool.starts)
     chosen = np.empty((1, len(counts), pool.statistics.shape[1]))
     for parity in (0, 1):
         seen = np.repeat(np.arange(len(counts)) % 2 == parity, counts)
         starts = np.concatenate([[0], counts[parity::2].cumsum()])
         half = PoolArrays(pool.features[:, seen], pool.statistics[seen], starts)
         rng = np.random.default_rng(settings.seed)
-        optimizer = settings.choose_optimizer()
-        solution = optimizer(dataclasses.replace(problem, pool=half), rng)
+        solution = settings.choose_optimizer()(dataclasses.replace(problem, pool=half), rng)
         winners = point_at(pool, solution.weights).winners[1 - parity :: 2]
         chosen[0, 1 - parity :: 2] = pool.statistics[winners]
     return chosen

@@ -44,12 +44,7 @@ from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
-from tuning.loop.lists import (
-    ScoredList,
-    estimate_benefits,
-    read_scored,
-    with_empty_translations,
-)
+from tuning.loop.lists import estimate_benefits, read_scored, with_empty_translations
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.trust_region import radius_after, within_trust
 from tuning.loop.tuning_settings import (
@@ -71,6 +66,8 @@ from tuning.optimizers.optimizer import Weights, rounded
 _SAME_WEIGHT = 1e-5
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
 _RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
+# the fields of a run's record that the record of several runs repeats
+_OF_A_RUN = "bleu", "score", "round", "rounds", "why"
 _STILL_RISING = 0.001  # a gain of the last round that promises more
 
 
@@ -180,14 +177,18 @@ class Tuning:
         self._write_progress(weights)
         while True:
             self._rounds.append(self._decode(weights))
-            why = self._reason_after_decoding()
-            if why is None:
+            rounds, limit, why = self._rounds, self._task.settings.rounds, ""
+            if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
+                why = "no new candidates"
+            elif len(rounds) > limit:
+                why = f"{counted(limit, 'round')} of optimisation"
+            else:
                 following = self._optimize()
-                decoded = np.array([[*each.weights.values()] for each in self._rounds])
+                decoded = np.array([[*each.weights.values()] for each in rounds])
                 if np.abs(decoded - following).max(1).min() < _SAME_WEIGHT:
                     why = "the weights no longer change"
                 weights = following
-            if why is not None:
+            if why:
                 return self._finished(why)
             self._write_progress(weights)
 
@@ -202,8 +203,7 @@ class Tuning:
         return TuningResult(self._seed, self._folder, decoded, rounds, why, complete, nbest=nbest)
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
-        ini = self._task.ini.with_weights(complete)
-        write_atomically(self._folder / INI_NAME, ini.to_bytes())
+        write_atomically(self._folder / INI_NAME, self._task.ini.with_weights(complete).to_bytes())
 
     def _write_progress(self, weights: Weights) -> None:
         complete = self._plan.complete(weights)
@@ -233,14 +233,22 @@ class Tuning:
 
     def _score(self, number: int, weights: Weights) -> TunedRound:
         """Add the candidates of a round to the pool, and score the decoder's first choices."""
-        scored = self._read(self._lists[-1])
+        nbest, plan, statistics = self._lists[-1], self._plan, self._task.statistics
+        expected, sparse = plan.expected, plan.sparse_weights
+        try:
+            scored = read_scored(nbest, statistics, expected=expected, sparse_weights=sparse)
+        except InputError as error:
+            error.remedy = (
+                f"{error.remedy or 'look at the list'}; to decode this round again, delete "
+                f"{nbest} and run the same command"
+            )
+            raise
         for note in scored.notes:
             self._task.say(f"note: {note}")
-        fixed = scored.fixed_part(weights) if self._fixed else None
-        new = scored.add_to(self._pool, fixed)
+        new = scored.add_to(self._pool, scored.fixed_part(weights) if self._fixed else None)
         decoded = TunedRound(
             number=number,
-            weights=dict(zip(self._plan.names, weights.tolist(), strict=True)),
+            weights=dict(zip(plan.names, weights.tolist(), strict=True)),
             score=objective_score(self._objective, scored.decoded),
             bleu=scored.decoder_bleu,
             length_ratio=scored.length_ratio,
@@ -253,21 +261,6 @@ class Tuning:
             f"{new:,} new of {decoded.candidates:,} candidates"
         )
         return decoded
-
-    def _read(self, nbest: Path) -> ScoredList:
-        try:
-            return read_scored(
-                nbest,
-                self._task.statistics,
-                expected=self._plan.expected,
-                sparse_weights=self._plan.sparse_weights,
-            )
-        except InputError as error:
-            error.remedy = (
-                f"{error.remedy or 'look at the list'}; to decode this round again, delete "
-                f"{nbest} and run the same command"
-            )
-            raise
 
     def _optimize(self) -> Weights:
         """Return the weights of the next round, optimised within the trust region."""
@@ -300,14 +293,6 @@ class Tuning:
             f"({outcome.seconds:.1f} s){way}"
         )
         return plan.tuned({**plan.start, **proposal.weights})
-
-    def _reason_after_decoding(self) -> str | None:
-        settings, rounds = self._task.settings, self._rounds
-        if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
-            return "no new candidates"
-        if len(rounds) > settings.rounds:
-            return f"{counted(settings.rounds, 'round')} of optimisation"
-        return None
 
     def _finished(self, why: str) -> TuningResult:
         path, rounds, task = self._folder, tuple(self._rounds), self._task
@@ -353,8 +338,7 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
         )
     elif last is best and last.score > earlier + _STILL_RISING:
         yield "the score was still rising in the last round; more --rounds continue this run"
-    away = [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]
-    if away:
+    if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)
         yield (
             f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "
@@ -435,8 +419,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
         decoder, tables = prepare(settings, searched, lines, folder)
         for table in tables:
             say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
-        filtered = MosesIni.read(folder / "filtered" / INI_NAME)
-        check_dev_set(ini, filtered, lines, settings, say)
+        check_dev_set(ini, MosesIni.read(folder / "filtered" / INI_NAME), lines, settings, say)
         placed = with_absolute_paths(searched, absolute_if_possible)
         task = TuningTask(settings, placed, plan, texts, decoder, settings.provenance(), say)
         ledger = Ledger(folder / "steps")
@@ -478,7 +461,11 @@ def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:
         carry_settings(folder, folder / f"seed{seed}")
         task.say(f"seed {seed}: {folder / f'seed{seed}'}")
         runs.append(tuning.run())
-    average = _decode_average(task, runs, ledger)
+    # Cettolo et al. (2011); without frozen weights, absolute values of weights already add up to 1
+    task.say(f"average of {counted(len(runs), 'run')}: {folder / 'average'}")
+    mean_weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
+    why = f"the average of {len(runs)} runs"
+    average = Tuning(task, None, ledger, "average").decode_once(mean_weights, why)
     report = TuningReport(tuple(runs), folder / INI_NAME, average)
     best = report.best_run
     mean, deviation = report.mean_and_deviation()
@@ -493,15 +480,8 @@ def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:
         warnings=best.warnings,
         benefits=max(runs, key=lambda run: run.best.score).benefits,
         seeds=[
-            {
-                "seed": run.seed,
-                "folder": run.folder.name,
-                "bleu": run.best.bleu,
-                "score": run.best.score,
-                "round": run.best.number,
-                "rounds": len(run.rounds),
-                "why": run.why,
-            }
+            {"seed": run.seed, "folder": run.folder.name}
+            | {name: getattr(run.record, name) for name in _OF_A_RUN}
             for run in runs
         ],
     )
@@ -509,14 +489,3 @@ def _run_seeds(task: TuningTask, ledger: Ledger, folder: Path) -> TuningReport:
     record.write(folder / RESULT)
     record.write(folder / WEIGHTS)
     return dataclasses.replace(report, record=record)
-
-
-def _decode_average(task: TuningTask, runs: Sequence[TuningResult], ledger: Ledger) -> TuningResult:
-    """Decode once with the average of the runs' best weights (Cettolo et al. 2011).
-
-    The weights of a run without frozen weights already have absolute values that add up to 1.
-    """
-    tuning = Tuning(task, None, ledger, "average")
-    task.say(f"average of {counted(len(runs), 'run')}: {ledger.folder.parent / 'average'}")
-    weights = np.mean([[*run.best.weights.values()] for run in runs], axis=0)
-    return tuning.decode_once(weights, f"the average of {len(runs)} runs")

@@ -149,8 +149,7 @@ def _choose(
     candidates: Candidates, weights: Weights | None, task: Reranking, report: RerankingReport
 ) -> bytes:
     """Return the words of one sentence's best candidate, and update the counts of the report."""
-    words = candidates.words
-    scores = candidates.totals
+    words, scores = candidates.words, candidates.totals
     if weights is not None:
         scores = (candidates.features * weights).sum(1) + candidates.sparse
         if not np.isfinite(scores).all():

@@ -64,8 +64,7 @@ class Scores:
             found = zip(before.models, before.folders(Path(ini.base)), strict=True)
             models = {model.name: path for model, path in found}
             before.commands(settings.scorers, Path(ini.base), "--rescore-scorer")
-        names = [*models, *settings.scorers]
-        if not names:
+        if not (names := [*models, *settings.scorers]):
             return None
         check_names(names, (line.name for line in ini.features))
         old = before.weights if before else {}
@@ -158,18 +157,14 @@ class SecondStep:
         tables = text_tables(filtered) if scores.need_phrases else []
 
         def score() -> dict[str, Any]:
-            from moses_integration.nbest.rescoring import (
-                NBestModel,
-                NBestRescoring,
-                read_table_words,
-            )
+            from moses_integration.nbest import rescoring
 
             self.say(f"rescoring: computing {', '.join(scores.start)}")
-            words = set().union(*map(read_table_words, tables)) if tables else None
-            models = [*map(NBestModel.load, scores.models, scores.models.values())]
+            words = set().union(*map(rescoring.read_table_words, tables)) if tables else None
+            models = [*map(rescoring.NBestModel.load, scores.models, scores.models.values())]
             source = self.settings.source
-            rescoring = NBestRescoring(nbest, source, models, words, programs=scores.scorers)
-            rescoring.write(output)
+            task = rescoring.NBestRescoring(nbest, source, models, words, programs=scores.scorers)
+            task.write(output)
             return {}
 
         settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}
@@ -199,9 +194,8 @@ class SecondStep:
                 "benefits": [dataclasses.asdict(each) for each in report.benefits],
             }
 
-        settings = {**asked, "start": scores.start, "objective": str(task.objective)}
-        for name in ("references", "threads"):  # inputs, and what changes no result
-            del settings[name]
+        # without inputs, and without what changes no result
+        settings = {**task.without("lists", "references", "threads"), "start": scores.start}
         inputs = (scored, ini, *map(Path, task.references))
         step = Step("rescoring.optimize", optimize, settings, inputs, ())
         counts = self.ledger.do(step, self.say).counts

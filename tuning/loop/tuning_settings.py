@@ -46,6 +46,11 @@ class OptimizationSettings:
     seed: int = 1
     threads: int | None = None
 
+    def without(self, *names: str) -> dict[str, object]:
+        """Return the settings by name, except some, with the objective as text."""
+        settings = {**dataclasses.asdict(self), "objective": str(self.objective)}
+        return {name: value for name, value in settings.items() if name not in names}
+
     def choose_optimizer(self, *, near: bool = False) -> Optimizer:
         """Return the chosen optimiser; import only its module.
 
@@ -120,19 +125,10 @@ class TuningSettings(OptimizationSettings):
         """
         from moses_integration.ini.model_files import named_paths
 
-        settings = dataclasses.asdict(self)
-        for name in ("ini", "source", "references", "moses", "threads", *_SECOND_STEP):
-            del settings[name]
-        models = {
-            f"{line.name} {key}": _size_or_digest(Path(path))
-            for line, key, path in named_paths(ini)
-        }
-        return {
-            **settings,
-            "objective": str(self.objective),
-            "tables and models": models,
-            "several seeds": self.runs > 1,
-        }
+        named = named_paths(ini)
+        models = {f"{line.name} {key}": _size_or_digest(Path(path)) for line, key, path in named}
+        settings = self.without("ini", "source", "references", "moses", "threads", *_SECOND_STEP)
+        return {**settings, "tables and models": models, "several seeds": self.runs > 1}
 
     def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""

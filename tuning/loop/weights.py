@@ -56,15 +56,8 @@ class WeightPlan:
         # a hidden unknown-word penalty does no harm: it is nearly always the same for all
         # translations of a sentence
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
-        hidden = tuple(
-            feature.name
-            for feature in layout.features
-            if feature.name not in constant
-            and any(
-                weight and not tuneable
-                for weight, tuneable in zip(weights[feature.name], feature.tuneable, strict=True)
-            )
-        )
+        untuned = layout.unflatten(np.where(layout.tuneable, 0, layout.flatten(weights)))
+        hidden = tuple(name for name in layout.names if name not in constant and any(untuned[name]))
         return cls(layout, weights, layout.sparse_weights(ini), hidden)
 
     @classmethod
@@ -81,12 +74,9 @@ class WeightPlan:
     @property
     def notes(self) -> tuple[str, ...]:
         """A warning if existing n-best lists do not show all features."""
-        if not self.hidden:
-            return ()
-        return (
-            f"the lists do not show all scores of {', '.join(self.hidden)}; "
-            "the missing scores are ignored",
-        )
+        names = ", ".join(self.hidden)
+        told = f"the lists do not show all scores of {names}; the missing scores are ignored"
+        return (told,) if self.hidden else ()
 
     @property
     def expected(self) -> dict[str, int]:
@@ -122,21 +112,17 @@ class WeightPlan:
         Raises:
             SettingsError: A name is unknown.
         """
-        more = {number for name in names for number in self._components(name)}
-        return dataclasses.replace(self, frozen=self.frozen | more)
-
-    def _components(self, name: str) -> list[int]:
-        """Return the indices of the components that a name selects."""
         feature_of = [feature for feature, size in self.expected.items() for _ in range(size)]
-        owners = zip(self.names, feature_of, strict=True)
-        found = [number for number, pair in enumerate(owners) if name in pair]
-        if not found:
-            known = sorted({*self.names, *feature_of})
-            raise SettingsError(
-                f"no weight to freeze is called {name!r}{did_you_mean(name, known)}",
-                remedy=f"choose among: {', '.join(known)}",
-            )
-        return found
+        known, frozen = {*self.names, *feature_of}, set(self.frozen)
+        for name in names:
+            if name not in known:
+                raise SettingsError(
+                    f"no weight to freeze is called {name!r}{did_you_mean(name, sorted(known))}",
+                    remedy=f"choose among: {', '.join(sorted(known))}",
+                )
+            owners = zip(self.names, feature_of, strict=True)
+            frozen |= {number for number, pair in enumerate(owners) if name in pair}
+        return dataclasses.replace(self, frozen=frozenset(frozen))
 
     def tuned(self, weights: Mapping[str, Sequence[float]]) -> Weights:
         """Return (T,) the weights of the components in n-best lists, given all weights."""

@@ -38,16 +38,11 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
-from moses_integration.bleu import References, bleu, bleu_of_sums
+from moses_integration.bleu import Counts, Offsets, References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import line_end_notes, read_lines
-from tuning.metrics.metric_settings import (
-    LOWER_IS_BETTER,
-    METRICS,
-    MetricName,
-    Objective,
-)
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName, Objective
 
 CHRF_ORDERS = 6
 TER_AT = BLEU_COLUMNS + 3 * CHRF_ORDERS
@@ -142,10 +137,7 @@ def metric_scores(metric: MetricName, sums: ArrayLike) -> NDArray[np.float64]:
 
 def sentence_scores(statistics: NDArray[np.int16], objective: Objective) -> NDArray[np.float64]:
     """Return (N,) each candidate's objective, given (N, K) statistics; BLEU is add-one smoothed."""
-    bleu = bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
-    if objective.is_bleu:
-        return bleu
-    scores = objective.bleu * bleu
+    scores = objective.bleu * bleu_of_sums(statistics[:, columns_of("bleu")], added=1.0)
     for metric, share in zip(METRICS[1:], objective.shares[1:], strict=True):
         if share:
             worth = metric_scores(metric, statistics[:, columns_of(metric)])
@@ -175,16 +167,16 @@ class CandidateStatistics:
     ) -> None:
         self.references = references
         self._metrics = frozenset(metrics) - {"bleu"}
-        all_of: dict[MetricName, CHRF | TER] = {
-            "chrf": CHRF(char_order=CHRF_ORDERS),
-            "ter": TER(case_sensitive=True),
-        }
-        self._sacrebleu = {name: each for name, each in all_of.items() if name in metrics}
+        self._sacrebleu: dict[MetricName, CHRF | TER] = {}
+        if "chrf" in metrics:
+            self._sacrebleu["chrf"] = CHRF(char_order=CHRF_ORDERS)
+        if "ter" in metrics:
+            self._sacrebleu["ter"] = TER(case_sensitive=True)
         self._lines: list[list[str]] = []
         if self._metrics:
             self._lines = [[*map(as_text, each)] for each in zip(*lines, strict=True)]
         self._prepared: dict[int, dict[MetricName, Any]] = {}
-        self._known: dict[tuple[int, bytes], NDArray[np.int32]] = {}
+        self._known: dict[tuple[int, bytes], Counts] = {}
 
     @classmethod
     def read(cls, paths: Sequence[str | Path], objective: Objective) -> CandidateStatistics:
@@ -198,8 +190,7 @@ class CandidateStatistics:
             CorpusError: The files differ in their number of lines.
         """
         lines = [list(read_lines(path)) for path in paths]
-        references = References(lines, names=paths)
-        found = cls(references, lines, objective.metrics)
+        found = cls(References(lines, names=paths), lines, objective.metrics)
         found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
         return found
 
@@ -217,12 +208,8 @@ class CandidateStatistics:
         return len(self.references)
 
     def score(
-        self,
-        sentences: NDArray[np.int32],
-        tokens: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        words: Sequence[bytes] = (),
-    ) -> NDArray[np.int32]:
+        self, sentences: Counts, tokens: Counts, offsets: Offsets, words: Sequence[bytes] = ()
+    ) -> Counts:
         """Return (N, K) the statistics of candidates.
 
         Args:
@@ -243,13 +230,11 @@ class CandidateStatistics:
                 progress.advance(1)
         return np.hstack([bleu, others])
 
-    def score_lines(
-        self, sentences: NDArray[np.int32], lines: Sequence[bytes]
-    ) -> NDArray[np.int32]:
+    def score_lines(self, sentences: Counts, lines: Sequence[bytes]) -> Counts:
         """Return (N, K) the statistics of candidates given as lines of words."""
         return self.score(sentences, *self.references.encode(lines), lines)
 
-    def _computed(self, sentence: int, text: str) -> NDArray[np.int32]:
+    def _computed(self, sentence: int, text: str) -> Counts:
         """Return (K - 9,) the statistics of a candidate for the metrics other than BLEU."""
         references = self._lines[sentence]
         row = np.zeros(ALL_COLUMNS, np.int32)
@@ -262,14 +247,12 @@ class CandidateStatistics:
             if name == "ter":
                 row[columns_of(name)] = self._ter(text, references, prepared)
             else:
-                found = self._sacrebleu[name]._compute_segment_statistics(text, prepared)
-                row[columns_of(name)] = found
+                chrf = self._sacrebleu[name]
+                row[columns_of(name)] = chrf._compute_segment_statistics(text, prepared)
         if "accuracy" in self._metrics:
             row[columns_of("accuracy")] = text in references, 1
-        if "cer" in self._metrics:
-            row[columns_of("cer")] = _closest("cer", text, references)
-        if "wer" in self._metrics:
-            row[columns_of("wer")] = _closest("wer", text, references)
+        for rate in self._metrics & {"cer", "wer"}:
+            row[columns_of(rate)] = _closest(rate, text, references)
         return row[BLEU_COLUMNS:]
 
     def _ter(self, text: str, references: Sequence[str], prepared: Any) -> tuple[int, int]:

@@ -109,8 +109,7 @@ class Objective:
             check_number(f"the share of {name}", share, 0, 10**9)
         if not shares:
             return cls()
-        total = sum(shares.values())
-        if total == 0:
+        if (total := sum(shares.values())) == 0:
             raise SettingsError("every share of the objective is 0", remedy="raise at least one")
         return cls(**{name: shares.get(name, 0.0) / total for name in METRICS})
 
@@ -153,16 +152,11 @@ class ScoreTable:
 
     def to_text(self) -> str:
         """Return columns for a fixed-width font, names left-aligned and numbers right-aligned."""
-        lines = [list(self.header), *map(list, self.rows)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "".join(
-            "  ".join(
-                cell.rjust(width) if place else cell.ljust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            + "\n"
-            for line in lines
-        )
+        columns = []
+        for place, column in enumerate(zip(self.header, *self.rows, strict=True)):
+            width = max(map(len, column))
+            columns.append([cell.rjust(width) if place else cell.ljust(width) for cell in column])
+        return "".join("  ".join(line).rstrip() + "\n" for line in zip(*columns, strict=True))
 
     def to_markdown(self) -> str:
         """Return a Markdown table in GitHub's dialect."""

@@ -124,17 +124,6 @@ class Bootstrap:
     high: float
 
 
-def share_at_least(found: Floats, observed: float) -> float:
-    """Return a p-value: the share of absolute differences that are at least the observed one.
-
-    The observed difference counts as one more trial in addition to ``found``, so p is never 0.
-
-    >>> share_at_least(np.array([0.0, 1.0, 2.0]), 1.0)
-    0.75
-    """
-    return float((found >= abs(observed) - _ROUNDING).sum() + 1) / (len(found) + 1)
-
-
 def _pieces(trials: int, columns: int) -> Iterator[int]:
     """Divide trials into pieces, so that a matrix of shape (piece, columns) has a bounded size."""
     max_piece = max(1, _MAX_ELEMENTS // max(columns, 1))
@@ -157,14 +146,17 @@ def swapped_differences(
 def randomization_p_value(
     first: Statistics, second: Statistics, score: Score, trials: int, seed: int
 ) -> float:
-    """Return the p-value of approximate randomisation; equal systems give 1."""
-    rng = np.random.default_rng(seed)
-    sentences = first.shape[1]
+    """Return the p-value of approximate randomisation; equal systems give 1.
+
+    The observed difference counts as one more trial, so p is never 0.
+    """
+    rng, sentences = np.random.default_rng(seed), first.shape[1]
     found = [
         swapped_differences(first, second, rng.integers(2, size=(piece, sentences)) > 0, score)
         for piece in _pieces(trials, sentences)
     ]
-    return share_at_least(np.concatenate(found), pooled_difference(first, second, score))
+    observed = abs(pooled_difference(first, second, score))
+    return float((np.concatenate(found) >= observed - _ROUNDING).sum() + 1) / (trials + 1)
 
 
 def pooled_difference(first: Statistics, second: Statistics, score: Score) -> float:
@@ -194,8 +186,7 @@ def bootstrap(
     least 0. V is the variance of the system's scores over R runs, and E is the part of V that the
     drawn sentences explain.
     """
-    rng = np.random.default_rng(seed)
-    sentences = first.shape[1]
+    rng, sentences = np.random.default_rng(seed), first.shape[1]
     pieces = []
     for piece in _pieces(trials, sentences):
         draws = rng.integers(sentences, size=(piece, sentences))

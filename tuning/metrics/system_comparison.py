@@ -226,30 +226,24 @@ class SystemComparison:
         """The scores of each system by metric; each later system is compared with the first."""
         return self.record.metrics
 
-    def _explanation(self) -> str:
-        """Return a text that explains the table's columns, to print below the table."""
-        first = next(iter(self.record.files))
-        by_chance = " With many groups, some show a difference by chance alone."
-        by_length = by_chance if self.record.by_length else ""
-        return (
-            f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
-            "over sentences and, where a system has several runs, over runs. AR: approximate "
-            "randomisation of sentences. Both tests are two-sided, with "
-            f"{self.record.trials:,} trials and seed {self.record.seed}.{by_length} "
-            + " ".join(
-                f"{LABELS[metric]}: {text}." for metric, text in self.record.signatures.items()
-            )
-        )
-
     def to_text(self) -> str:
-        """Return the table that the command ``compare`` prints, with its explanation."""
+        """Return the table that the command ``compare`` prints, and explain its columns."""
+        record, first = self.record, next(iter(self.record.files))
         groups = "".join(
             f"\n{group}, {counted(len(group.rows), 'sentence')}\n"
             f"{score_table(found['metrics']).to_text()}"
-            for group, found in zip(self.sentences.groups, self.record.by_length or (), strict=True)
+            for group, found in zip(self.sentences.groups, record.by_length or (), strict=True)
         )
-        explanation = textwrap.fill(self._explanation(), 100, break_long_words=False)
-        return f"{score_table(self.scores).to_text()}{groups}\n{explanation}\n"
+        by_chance = " With many groups, some show a difference by chance alone." if groups else ""
+        explanation = (
+            f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
+            "over sentences and, where a system has several runs, over runs. AR: approximate "
+            "randomisation of sentences. Both tests are two-sided, with "
+            f"{record.trials:,} trials and seed {record.seed}.{by_chance} "
+            + " ".join(f"{LABELS[metric]}: {text}." for metric, text in record.signatures.items())
+        )
+        filled = textwrap.fill(explanation, 100, break_long_words=False)
+        return f"{score_table(self.scores).to_text()}{groups}\n{filled}\n"
 
     def to_json(self) -> dict[str, object]:
         """Return all numbers as JSON values, as ``compare --json`` prints them."""
@@ -269,11 +263,9 @@ def score_table(scores: Mapping[str, tuple[ComparedSystem, ...]]) -> ScoreTable:
             if (found := system.difference) is None:
                 rows.append([*cells, *["–"] * 4])
                 continue
-            gain, low, high = (
-                shown(each, sign=True) for each in (found.gain, found.low, found.high)
-            )
+            interval = f"{shown(found.low, sign=True)} to {shown(found.high, sign=True)}"
             p_values = shown_p(found.p_bootstrap), shown_p(found.p_randomization)
-            rows.append([*cells, gain, f"{low} to {high}", *p_values])
+            rows.append([*cells, shown(found.gain, sign=True), interval, *p_values])
     if len(scores) == 1:
         header[0] = LABELS[next(iter(scores))]
     return ScoreTable(header, rows)

@@ -190,18 +190,15 @@ class ReferenceTexts:
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
         notes = []
-        empty = sum(not line.strip(" ") for line in lines)
-        if empty > self.empty:
+        if (empty := sum(not line.strip(" ") for line in lines)) > self.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
-        escaped = any(_ESCAPED.search(line) for line in lines)
-        if escaped and not self._escaped:
+        if not self._escaped and any(_ESCAPED.search(line) for line in lines):
             notes.append(
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
         if self._tokenizer is None and "bleu" in self.scoring.metrics:
-            raw = looks_raw(self.lines[0])
-            if raw:
+            if looks_raw(self.lines[0]):
                 notes.append(
                     f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
                     "score it with --tokenize 13a"
@@ -323,8 +320,7 @@ def _without_unknown_words(
         texts.append(("source", selection.source, source))
     if "target" in words.sides:
         for reference, text in zip(references.paths, references.lines, strict=True):
-            encoded = [line.removesuffix("\r").encode() for line in text]
-            texts.append(("target", reference, encoded))
+            texts.append(("target", reference, [line.removesuffix("\r").encode() for line in text]))
     is_known = np.ones(len(references), bool)
     for side, path, lines in texts:
         for row, line in enumerate(lines):
@@ -357,8 +353,7 @@ def length_groups(rows: Rows, lengths: Rows) -> Iterator[LengthGroup]:
     bounds = range(width, width * _GROUPS + 1, width)
     # sources without words form a separate group
     lows = [0, 1, *(bound + 1 for bound in bounds)]
-    highs = [0, *bounds, None]
-    for low, high in zip(lows, highs, strict=True):
+    for low, high in zip(lows, [0, *bounds, None], strict=True):
         inside = (lengths >= low) & ((lengths <= high) if high is not None else True)
         if inside.any():
             yield LengthGroup(low, high, rows[inside], float(lengths[inside].mean()))

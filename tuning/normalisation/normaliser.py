@@ -175,13 +175,13 @@ class _Training:
         """Return the steps in order."""
         words = {"training": self.training.digest, "dev": self.dev.digest}
         system, texts, tokens = Path(_SYSTEM), tuple(map(Path, _TEXTS)), tuple(map(Path, _TOKENS))
-        tuned, epochs = Path(_INI).parent, self._epochs
-        attention: tuple[FunctionStep, ...] = ()
+        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.neural else ()
+        attention: list[FunctionStep] = []
         if self.neural:
-            sides, made = (system, *tokens), (Path(_MODEL),)
-            train = partial(self._train_attention, epochs)
-            attention = (Step("attention", train, {"epochs": epochs}, sides, made),)
-        models = tuple(path for step in attention for path in step.outputs)
+            passes = _WORDS_TO_SEE // len(self.training.words)
+            epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
+            train, sides = partial(self._train_attention, epochs), (system, *tokens)
+            attention = [Step("attention", train, {"epochs": epochs}, sides, models)]
         choice = {"lowercase": self.lowercase, "neural": self.neural}
         return [
             Step("words", self._write_words, words, (), texts),
@@ -192,11 +192,6 @@ class _Training:
             Step("choice", self._choose, choice, (system, tuned, *texts),
                  (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
-
-    @property
-    def _epochs(self) -> int:
-        passes = _WORDS_TO_SEE // len(self.training.words)
-        return min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
 
     def _build(self) -> Mapping[str, object]:
         """Build a system whose words are characters."""
@@ -261,11 +256,9 @@ class _Training:
     def _write_words(self) -> Mapping[str, object]:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
-        texts = (
-            *(self.training.words, self.training.forms),
-            *(self.dev.words, self.dev.forms),
-            *(self.dev.words[::apart], self.dev.forms[::apart]),
-        )
+        dev = self.dev.words, self.dev.forms
+        some = [column[::apart] for column in dev]
+        texts = (self.training.words, self.training.forms, *dev, *some)
         for name, text in zip(_TEXTS, texts, strict=True):
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
         return {}
@@ -319,9 +312,8 @@ def decoded(
     base = (folder / _INI).parent if neural else folder
     system = f"../{_SYSTEM}" if neural else _SYSTEM
     # all files of the system are in its folder, wherever that was at the time of training
-    ini = with_absolute_paths(
-        MosesIni.read(folder / _INI), lambda path: f"{system}/{Path(path).name}"
-    )
+    ini = MosesIni.read(folder / _INI)
+    ini = with_absolute_paths(ini, lambda path: f"{system}/{Path(path).name}")
     decoder, settings = Decoder(replace(ini, base=str(base))), read_settings(folder / _SYSTEM)
     tokens, form = Preprocessor(settings.source), Postprocessor(settings.target)
     found = decoder.translate([tokens(word) for word in words], nbest=size, threads=threads)

@@ -17,6 +17,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
@@ -146,9 +147,8 @@ class Memory:
         seen: dict[str, Counter[str]] = {}
         for word, form in zip(pairs.words, pairs.forms, strict=True):
             seen.setdefault(word, Counter())[form] += 1
-        return cls(
-            {word: (forms.most_common(1)[0][0], forms.total()) for word, forms in seen.items()}
-        )
+        most = {word: (forms.most_common(1)[0][0], forms.total()) for word, forms in seen.items()}
+        return cls(most)
 
     @classmethod
     def read(cls, path: Path) -> Memory:
@@ -219,13 +219,11 @@ class WordScores:
     @classmethod
     def from_forms(cls, name: str, found: Sequence[str], wanted: Sequence[str]) -> WordScores:
         """Compare forms with the correct ones."""
-        values = np.array(
-            [
-                (form == right, Levenshtein.distance(form, right) / len(right))
-                for form, right in zip(found, wanted, strict=True)
-            ],
-            np.float64,
-        )
+        rows = [
+            (form == right, Levenshtein.distance(form, right) / len(right))
+            for form, right in zip(found, wanted, strict=True)
+        ]
+        values = np.array(rows, np.float64)
         rng, count = np.random.default_rng(TEST_SEED), len(values)
         drawn = [values[rng.integers(count, size=count)].mean(0) for _ in range(_DRAWS)]
         figures = np.stack([values.mean(0), *np.percentile(drawn, [2.5, 97.5], axis=0)])
@@ -253,11 +251,7 @@ def evaluate(
         "all words": np.ones(len(known), np.bool_), "known words": known, "unknown words": ~known
     }  # fmt: skip
     scores = [
-        WordScores.from_forms(
-            name,
-            [found[place] for place in np.flatnonzero(chosen).tolist()],
-            [pairs.forms[place] for place in np.flatnonzero(chosen).tolist()],
-        )
+        WordScores.from_forms(name, [*compress(found, chosen)], [*compress(pairs.forms, chosen)])
         for name, chosen in groups.items()
         if chosen.any()
     ]

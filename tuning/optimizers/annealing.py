@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from phrasescore.compiled import compiled
 from tuning.metrics.metric_scores import objective_score
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.candidate_pool import Point, PoolArrays, score_candidates
+from tuning.optimizers.candidate_pool import Floats, Indices, Point, PoolArrays, score_candidates
 from tuning.optimizers.optimizer import Region, Weights
 from tuning.optimizers.workers import Workers
 
@@ -41,11 +41,7 @@ _FIRST_STEP, _LONGEST_STEP, _SHORTEST_STEP = 0.1, 0.5, 1e-8
 # arguments are arrays, not named tuples, which numba unpacks slowly at each call from Python
 @compiled
 def _fill_probabilities(
-    starts: NDArray[np.int64],
-    scores: NDArray[np.float64],
-    winners: NDArray[np.int64],
-    sharpness: float,
-    probabilities: NDArray[np.float64],
+    starts: Indices, scores: Floats, winners: Indices, sharpness: float, probabilities: Floats
 ) -> None:
     """Fill each candidate's probability: exp(sharpness * score), divided by the sentence's sum.
 
@@ -68,9 +64,7 @@ def _fill_probabilities(
 
 
 @compiled
-def _add_statistics(
-    statistics: NDArray[np.int16], probabilities: NDArray[np.float64], sums: NDArray[np.float64]
-) -> None:
+def _add_statistics(statistics: NDArray[np.int16], probabilities: Floats, sums: Floats) -> None:
     """Fill ``sums`` with the expected statistics of all sentences."""
     sums[:] = 0.0
     for row in range(probabilities.size):
@@ -81,12 +75,12 @@ def _add_statistics(
 
 @compiled
 def _fill_factors(
-    slopes: NDArray[np.float64],
+    slopes: Floats,
     sharpness: float,
     statistics: NDArray[np.int16],
-    starts: NDArray[np.int64],
-    probabilities: NDArray[np.float64],
-    factors: NDArray[np.float64],
+    starts: Indices,
+    probabilities: Floats,
+    factors: Floats,
 ) -> None:
     """Fill the derivative of the expected score with respect to each candidate's model score.
 
@@ -110,9 +104,7 @@ def _fill_factors(
 
 
 @compiled
-def _add_features(
-    features: NDArray[np.float32], factors: NDArray[np.float64], sums: NDArray[np.float64]
-) -> None:
+def _add_features(features: NDArray[np.float32], factors: Floats, sums: Floats) -> None:
     """Fill (F,) ``sums`` with (F, C) features times (C,) factors, summed over candidates."""
     sums[:] = 0.0
     for row in range(factors.size):
@@ -162,14 +154,12 @@ class ExpectedScore:
 
     def gradient(self) -> Weights:
         """Return (F,) sharpness times the covariance of the candidates' values and features."""
-        pool, slopes = self._pool, self._slopes()
+        pool, slopes, probabilities = self._pool, self._slopes(), self._probabilities
         factors, gradient = np.empty(len(pool.statistics)), np.empty(len(pool.features))
 
         def fill_factors(part: slice) -> None:
             starts = pool.starts[part.start : part.stop + 1]
-            _fill_factors(
-                slopes, self._sharpness, pool.statistics, starts, self._probabilities, factors
-            )
+            _fill_factors(slopes, self._sharpness, pool.statistics, starts, probabilities, factors)
 
         def add_features(part: slice) -> None:
             _add_features(pool.features[part], factors, gradient[part])
@@ -178,7 +168,7 @@ class ExpectedScore:
         self._workers.share(add_features, len(gradient))
         return gradient
 
-    def _slopes(self) -> NDArray[np.float64]:
+    def _slopes(self) -> Floats:
         """Return the derivative of the objective in each sum, by central differences."""
         slopes = np.zeros(len(self._sums))
         for column, value in enumerate(self._sums.tolist()):

@@ -18,6 +18,12 @@ from phrasescore.compiled import borrowed, compiled, inlined
 from phrasescore.errors import NBestError
 from tuning.optimizers.workers import ALONE, Workers
 
+Features = NDArray[np.float32]
+Floats = NDArray[np.float64]
+Indices = NDArray[np.int64]
+Numbers = NDArray[np.int32]
+Flags = NDArray[np.bool_]
+
 _LARGEST_STATISTIC = np.iinfo(np.int16).max
 # mixing constants of the digest: the golden ratio as a 64-bit odd number, and a shift that moves
 # the well-mixed high bits to the low end
@@ -36,9 +42,9 @@ class PoolArrays(NamedTuple):
         starts: (S + 1,) the index of each sentence's first candidate, then C.
     """
 
-    features: NDArray[np.float32]
+    features: Features
     statistics: NDArray[np.int16]
-    starts: NDArray[np.int64]
+    starts: Indices
 
 
 class CandidatePool:
@@ -66,16 +72,11 @@ class CandidatePool:
         return len(self.arrays.starts) - 1
 
     @property
-    def empty_sentences(self) -> NDArray[np.int64]:
+    def empty_sentences(self) -> Indices:
         """The indices of the sentences that have no candidate."""
         return np.flatnonzero(np.diff(self.arrays.starts) == 0)
 
-    def add(
-        self,
-        sentences: NDArray[np.int32],
-        features: NDArray[np.float32],
-        statistics: NDArray[np.int32],
-    ) -> int:
+    def add(self, sentences: Numbers, features: Features, statistics: Numbers) -> int:
         """Append candidates to their sentences, without repetitions; return how many were added.
 
         Args:
@@ -91,35 +92,24 @@ class CandidatePool:
         # digests are computed from bits, so equal values need equal bits: turn minus zero into zero
         features = features + np.float32(0)
         new = np.flatnonzero(~self._repeated(sentences, features))
-        ends = old.starts[sentences[new] + 1] + np.arange(len(new))
-        shifts = np.searchsorted(sentences[new], np.arange(self.sentences + 1))
-        starts = old.starts + shifts
-        size = int(starts[-1])
-        places = np.arange(len(self)) + np.repeat(shifts[:-1], np.diff(old.starts))
-        merged = PoolArrays(
-            np.empty((len(old.features), size), np.float32),
-            np.empty((size, old.statistics.shape[1]), np.int16),
-            starts,
-        )
-        for feature, values in enumerate(merged.features):
-            values[places] = old.features[feature]
-            values[ends] = features[new, feature]
-        merged.statistics[places] = old.statistics
-        merged.statistics[ends] = statistics[new]
-        self.arrays = merged
+        starts = old.starts + np.searchsorted(sentences[new], np.arange(self.sentences + 1))
+        owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
+        order = np.argsort(np.concatenate([owners, sentences[new]]), kind="stable")
+        merged = np.empty((len(old.features), len(order)), np.float32)
+        for feature, values in enumerate(old.features):
+            merged[feature] = np.concatenate([values, features[new, feature]])[order]
+        rows = np.concatenate([old.statistics, statistics[new].astype(np.int16)])[order]
+        self.arrays = PoolArrays(merged, rows, starts)
         return len(new)
 
-    def _repeated(
-        self, sentences: NDArray[np.int32], features: NDArray[np.float32]
-    ) -> NDArray[np.bool_]:
+    def _repeated(self, sentences: Numbers, features: Features) -> Flags:
         """Return an (N,) mask of new candidates that repeat a pooled or earlier new candidate."""
         old = self.arrays
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
         # equal digests only suggest a repetition, so all values are compared below
         _, first_of, number = np.unique(digests, return_index=True, return_inverse=True)
-        earliest = first_of[number]
-        known = len(self)
+        earliest, known = first_of[number], len(self)
         found = np.flatnonzero(earliest[known:] != np.arange(known, len(digests)))
         same = np.ones(len(found), bool)
         first = earliest[known + found]
@@ -131,9 +121,7 @@ class CandidatePool:
         return repeated
 
 
-def _check(
-    sentences: NDArray[np.int32], features: NDArray[np.float32], statistics: NDArray[np.int32]
-) -> None:
+def _check(sentences: Numbers, features: Features, statistics: Numbers) -> None:
     if not np.isfinite(features).all():
         wrong = int(np.flatnonzero(~np.isfinite(features).all(1))[0])
         raise NBestError(
@@ -148,7 +136,7 @@ def _check(
         )
 
 
-def _digests(sentences: NDArray[np.integer], features: NDArray[np.float32]) -> NDArray[np.uint64]:
+def _digests(sentences: NDArray[np.integer], features: Features) -> NDArray[np.uint64]:
     """Return (N,) digests of candidates, from their sentences and (F, N) feature values."""
     digests = (sentences + 1).astype(np.uint64) * _MULTIPLIER
     for values in features:
@@ -159,13 +147,7 @@ def _digests(sentences: NDArray[np.integer], features: NDArray[np.float32]) -> N
 
 
 @inlined
-def combine(
-    features: NDArray[np.float32],
-    begin: int,
-    end: int,
-    weights: NDArray[np.float64],
-    out: NDArray[np.float64],
-) -> None:
+def combine(features: Features, begin: int, end: int, weights: Floats, out: Floats) -> None:
     """Fill ``out`` with the weighted sum of features of each candidate from begin to end."""
     out[: end - begin] = 0.0
     for feature in range(weights.size):
@@ -186,17 +168,13 @@ class Point(NamedTuple):
             if several are equal), or -1 for a sentence without candidates.
     """
 
-    scores: NDArray[np.float64]
-    winners: NDArray[np.int64]
+    scores: Floats
+    winners: Indices
 
 
 @compiled
 def score_candidates(
-    features: NDArray[np.float32],
-    starts: NDArray[np.int64],
-    weights: NDArray[np.float64],
-    scores: NDArray[np.float64],
-    winners: NDArray[np.int64],
+    features: Features, starts: Indices, weights: Floats, scores: Floats, winners: Indices
 ) -> None:
     """Fill the scores and winners of a ``Point``, for the sentences that ``starts`` delimits."""
     features, starts, weights = borrowed((features, starts, weights))
@@ -212,7 +190,7 @@ def score_candidates(
         winners[sentence] = begin + best if begin < end else -1
 
 
-def point_at(pool: PoolArrays, weights: NDArray[np.float64], workers: Workers = ALONE) -> Point:
+def point_at(pool: PoolArrays, weights: Floats, workers: Workers = ALONE) -> Point:
     """Score all candidates with (F,) weights; workers divide the sentences among themselves."""
     point = Point(np.empty(pool.features.shape[1]), np.empty(len(pool.starts) - 1, np.int64))
 

@@ -41,7 +41,7 @@ from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled, inlined
 from tuning.metrics.metric_scores import score_of_sums
-from tuning.optimizers.candidate_pool import Point, PoolArrays, combine
+from tuning.optimizers.candidate_pool import Floats, Indices, Point, PoolArrays, combine
 from tuning.optimizers.workers import ALONE, Workers
 
 NARROW = 1e-6
@@ -58,9 +58,9 @@ class EnvelopeSpace(NamedTuple):
         pending: (lines + 1,) a stack of known winners further to the right.
     """
 
-    winners: NDArray[np.int64]
-    breakpoints: NDArray[np.float64]
-    pending: NDArray[np.int64]
+    winners: Indices
+    breakpoints: Floats
+    pending: Indices
 
     @classmethod
     def from_size(cls, lines: int) -> EnvelopeSpace:
@@ -69,7 +69,7 @@ class EnvelopeSpace(NamedTuple):
 
 
 @inlined
-def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: float) -> int:
+def winner_at(slopes: Floats, intercepts: Floats, x: float) -> int:
     """Return the index of the highest line at x (the first of equal ones); x may be infinite."""
     best = 0
     for i in range(1, slopes.size):
@@ -88,11 +88,7 @@ def winner_at(slopes: NDArray[np.float64], intercepts: NDArray[np.float64], x: f
 
 @inlined
 def envelope(
-    slopes: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-    low: float,
-    high: float,
-    space: EnvelopeSpace,
+    slopes: Floats, intercepts: Floats, low: float, high: float, space: EnvelopeSpace
 ) -> int:
     """Find the upper envelope of N >= 1 lines between two steps.
 
@@ -161,15 +157,15 @@ class LineSpace(NamedTuple):
         after: (C,) the candidate that wins after each change.
     """
 
-    slopes: NDArray[np.float64]
-    kept: NDArray[np.int64]
-    kept_slopes: NDArray[np.float64]
-    kept_intercepts: NDArray[np.float64]
+    slopes: Floats
+    kept: Indices
+    kept_slopes: Floats
+    kept_intercepts: Floats
     envelope: EnvelopeSpace
-    sums: NDArray[np.float64]
-    where: NDArray[np.float64]
-    before: NDArray[np.int64]
-    after: NDArray[np.int64]
+    sums: Floats
+    where: Floats
+    before: Indices
+    after: Indices
 
     @classmethod
     def from_pool(cls, pool: PoolArrays) -> LineSpace:
@@ -191,12 +187,7 @@ class LineSpace(NamedTuple):
 
 @inlined
 def _keep(
-    slopes: NDArray[np.float64],
-    intercepts: NDArray[np.float64],
-    winner: int,
-    low: float,
-    high: float,
-    room: LineSpace,
+    slopes: Floats, intercepts: Floats, winner: int, low: float, high: float, room: LineSpace
 ) -> int:
     """Keep the candidates that can win between low and high; return their number.
 
@@ -217,12 +208,7 @@ def _keep(
 
 @compiled
 def find_changes(
-    direction: NDArray[np.float64],
-    low: float,
-    high: float,
-    pool: PoolArrays,
-    point: Point,
-    room: LineSpace,
+    direction: Floats, low: float, high: float, pool: PoolArrays, point: Point, room: LineSpace
 ) -> int:
     """Sum the winners' statistics at low; list the changes of winner up to high, and count them."""
     direction, pool, point, room = borrowed((direction, pool, point, room))
@@ -258,13 +244,13 @@ def find_changes(
 @compiled
 def _best_interval(
     statistics: NDArray[np.int16],
-    sums: NDArray[np.float64],
-    before: NDArray[np.int64],
-    after: NDArray[np.int64],
-    order: NDArray[np.int64],
-    edges: NDArray[np.float64],
+    sums: Floats,
+    before: Indices,
+    after: Indices,
+    order: Indices,
+    edges: Floats,
     narrow: float,
-    shares: NDArray[np.float64],
+    shares: Floats,
 ) -> tuple[int, float]:
     """Return the index of the best interval (the nearest to 0, if equal), and its score.
 
@@ -308,9 +294,14 @@ def step_into(
         return 0.0
     if left == -np.inf:
         return right - BEYOND * reach
-    if right == np.inf:
-        return left + BEYOND * reach
-    return 0.5 * (left + right)
+    return left + BEYOND * reach if right == np.inf else 0.5 * (left + right)
+
+
+class _Own(threading.local):
+    """The scratch arrays of the thread that asks."""
+
+    def __init__(self, pool: PoolArrays) -> None:
+        self.room = LineSpace.from_pool(pool)
 
 
 class LineSearch:
@@ -323,19 +314,13 @@ class LineSearch:
 
     def __init__(self, pool: PoolArrays, shares: Sequence[float]) -> None:
         self.pool, self._shares = pool, np.array(shares, np.float64)
-        self._own = threading.local()
-
-    def _room(self) -> LineSpace:
-        if not hasattr(self._own, "room"):
-            self._own.room = LineSpace.from_pool(self.pool)
-        room: LineSpace = self._own.room
-        return room
+        self._own = _Own(pool)
 
     def _search(
-        self, point: Point, direction: NDArray[np.float64], low: float, high: float
+        self, point: Point, direction: Floats, low: float, high: float
     ) -> tuple[float, float]:
         """Return the best step between low and high, and its score."""
-        room = self._room()
+        room = self._own.room
         count = find_changes(direction, low, high, self.pool, point, room)
         order = np.argsort(room.where[:count], kind="stable")
         edges = np.concatenate([[low], room.where[order], [high]])
@@ -356,11 +341,7 @@ class LineSearch:
         return step, score
 
     def along(
-        self,
-        point: Point,
-        directions: NDArray[np.float64],
-        ends: NDArray[np.float64],
-        workers: Workers = ALONE,
+        self, point: Point, directions: Floats, ends: Floats, workers: Workers = ALONE
     ) -> list[tuple[float, float]]:
         """Return the best step along each of L directions, and the score at this step.
 

@@ -29,7 +29,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuning.optimizers.annealing import SHARPNESSES, anneal
 from tuning.optimizers.candidate_pool import point_at
@@ -82,23 +81,20 @@ def run_mert(
     """
     problem, region, notes = prepare(problem)
     start_score = problem.score(problem.start)
-    search = _Search(problem, region, rng)
     with Workers(threads) as workers:
-        whole, annealed = (
-            _Start(problem.start, (), _WHOLE_PASSES),
-            _Start(problem.start, SHARPNESSES),
-        )
+        search = _Search(problem, region, rng, workers)
         if near:
-            search.climb_from([_Start(problem.start)], workers)
+            search.climb_from([_Start(problem.start)])
             near = search.best_score > start_score + _GAIN
         if not near:
-            search.climb_from([whole, annealed], workers)
+            whole = _Start(problem.start, whole_passes=_WHOLE_PASSES)
+            search.climb_from([whole, _Start(problem.start, SHARPNESSES)])
         for done in range(0, restarts, _CLIMBS_AT_ONCE):
             points = [
                 search.restart(far=not near and number % _FAR_EVERY == _FAR_EVERY - 1)
                 for number in range(done, min(done + _CLIMBS_AT_ONCE, restarts))
             ]
-            search.climb_from(points, workers)
+            search.climb_from(points)
     weights = rounded(search.best, scalable=region.scalable)
     score = problem.score(weights)
     defect = defect_of(weights, region)
@@ -124,29 +120,59 @@ class _Start(NamedTuple):
 
 
 class _Search:
-    """The state of a search: the best point so far, and the generator of random changes."""
+    """The state of a search: the best point so far, and the generator of random changes.
 
-    def __init__(self, problem: Problem, region: Region, rng: np.random.Generator) -> None:
-        self._problem, self._region, self._rng = problem, region, rng
+    The workers share the climbs from several points, and the lines from one point.
+    """
+
+    def __init__(
+        self, problem: Problem, region: Region, rng: np.random.Generator, workers: Workers
+    ) -> None:
+        self._problem, self._region, self._rng, self._workers = problem, region, rng, workers
         self._lines = LineSearch(problem.pool, problem.objective.shares)
         self.best = problem.start
         self.best_score = -np.inf
 
-    def climb_from(self, points: Sequence[_Start], workers: Workers) -> None:
+    def climb_from(self, points: Sequence[_Start]) -> None:
         """Climb from several points in parallel, and keep the best result (the first, if equal)."""
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
-        climbs = zip(points, seeds, strict=True)
-        jobs = [partial(self._climb, point, seed, workers) for point, seed in climbs]
-        for weights, score in workers.run(jobs):
+        jobs = [partial(self._climb, *each) for each in zip(points, seeds, strict=True)]
+        for weights, score in self._workers.run(jobs):
             if score > self.best_score and not defect_of(weights, self._region):
                 self.best, self.best_score = weights, score
 
-    def _climb(self, point: _Start, seed: int, workers: Workers) -> tuple[Weights, float]:
-        problem, region = self._problem, self._region
-        begin = anneal(
-            problem.pool, point.weights, region, problem.objective, workers, point.sharpnesses
-        )
-        return climb(self._lines, begin, region, point.whole_passes, seed, workers)
+    def _climb(self, start: _Start, seed: int) -> tuple[Weights, float]:
+        """Return (F,) the weights that a climb reaches, and their score.
+
+        Args:
+            start: The start of the climb.
+            seed: The seed of the random order of directions.
+        """
+        pool, region, workers = self._problem.pool, self._region, self._workers
+        objective, rng = self._problem.objective, np.random.RandomState(seed)
+        weights = anneal(pool, start.weights, region, objective, workers, start.sharpnesses)
+        axes, point = np.eye(len(weights)), point_at(pool, weights, workers)
+        free, spread = region.free, region.spread
+        best, passes, gained = -np.inf, 0, True
+        while gained:
+            gained, order = False, np.empty_like(free)
+            order[rng.permutation(len(order))] = free
+            reach = np.inf if passes < start.whole_passes else _REACH
+            for begin in range(0, len(order), _LINES_AT_ONCE):
+                features = order[begin : begin + _LINES_AT_ONCE]
+                lengths = reach * np.linalg.norm((weights / spread)[free]) * spread[features]
+                ends = np.stack([-lengths, lengths], 1)
+                found = self._lines.along(point, axes[features], ends, workers)
+                chosen = int(np.argmax([score for _, score in found]))
+                step, score = found[chosen]
+                if score > best + _GAIN:
+                    best, gained = score, True
+                    weights = weights + step * axes[features[chosen]]
+                    if region.scalable:
+                        weights /= np.abs(weights).sum()
+                    point = point_at(pool, weights, workers)
+            passes += 1
+        return weights, best
 
     def restart(self, *, far: bool) -> _Start:
         """Return a start: the best point with a random change to every free weight.
@@ -160,60 +186,3 @@ class _Search:
         moved = self.best.copy()
         moved[free] += deviation[free] * self._rng.normal(size=len(free))
         return _Start(moved, _FAR_SHARPNESSES if far else ())
-
-
-def _ends(weights: NDArray[np.float64], region: Region, reach: float) -> NDArray[np.float64]:
-    """Return (F, 2) the smallest and largest step along each weight within reach."""
-    lengths = reach * np.linalg.norm((weights / region.spread)[region.free]) * region.spread
-    return np.stack([-lengths, lengths], 1)
-
-
-def climb(
-    search: LineSearch,
-    weights: NDArray[np.float64],
-    region: Region,
-    whole_passes: int,
-    seed: int,
-    workers: Workers,
-) -> tuple[NDArray[np.float64], float]:
-    """Climb from a point.
-
-    Args:
-        search: The line search over the pool of candidates.
-        weights: (F,) the point to begin at.
-        region: The region of weight space to search.
-        whole_passes: The number of first passes, which search unbounded lines.
-        seed: The seed of the random order of directions.
-        workers: Threads that share the lines from one point.
-
-    Returns:
-        (F,) the weights reached, and their score.
-    """
-    rng = np.random.RandomState(seed)
-    axes = np.eye(len(weights))
-    point = point_at(search.pool, weights, workers)
-    best = -np.inf
-    passes = 0
-    gained = True
-    while gained:
-        gained = False
-        reach = np.inf if passes < whole_passes else _REACH
-        ends = _ends(weights, region, reach)
-        order = np.empty_like(region.free)
-        order[rng.permutation(len(order))] = region.free
-        for begin in range(0, len(order), _LINES_AT_ONCE):
-            features = order[begin : begin + _LINES_AT_ONCE]
-            found = search.along(point, axes[features], ends[features], workers)
-            scores = [score for _, score in found]
-            score = max(scores)
-            chosen = scores.index(score)
-            if score > best + _GAIN:
-                best = score
-                weights = weights + found[chosen][0] * axes[features[chosen]]
-                if region.scalable:
-                    weights /= np.abs(weights).sum()
-                point = point_at(search.pool, weights, workers)
-                ends = _ends(weights, region, reach)
-                gained = True
-        passes += 1
-    return weights, best

@@ -13,11 +13,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
-from tuning.optimizers.candidate_pool import PoolArrays, combine
+from tuning.optimizers.candidate_pool import Flags, Floats, Indices, PoolArrays, combine
 from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, rounded
 
 _EPOCHS = 60  # visits to each sentence
@@ -36,7 +35,7 @@ def run_mira(problem: Problem, rng: np.random.Generator) -> Solution:
     sentences = np.flatnonzero(np.diff(problem.pool.starts) > 0)
     for _ in range(_EPOCHS):
         rng.shuffle(sentences)
-        learn(problem.pool, sentences, problem.free, _SLACK, _DECAY, shares, state)
+        learn(problem.pool, sentences, problem.free, _SLACK, shares, state)
         average = rounded(state.average(), scalable=region.scalable)
         score = problem.score(average)
         if score > best_score and not defect_of(average, region):
@@ -61,11 +60,11 @@ class MiraState(NamedTuple):
 
     weights: Weights
     total: Weights
-    updates: NDArray[np.int64]
-    background: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    difference: NDArray[np.float64]
+    updates: Indices
+    background: Floats
+    scores: Floats
+    sums: Floats
+    difference: Floats
 
     @classmethod
     def from_start(cls, pool: PoolArrays, start: Weights) -> MiraState:
@@ -83,7 +82,7 @@ class MiraState(NamedTuple):
 
 @compiled
 def _hope_and_fear(
-    pool: PoolArrays, begin: int, end: int, shares: NDArray[np.float64], state: MiraState
+    pool: PoolArrays, begin: int, end: int, shares: Floats, state: MiraState
 ) -> tuple[int, int, float]:
     """Return the rows of hope and fear (ties: the first), and the difference of their worth.
 
@@ -110,11 +109,10 @@ def _hope_and_fear(
 @compiled
 def learn(
     pool: PoolArrays,
-    sentences: NDArray[np.int64],
-    free: NDArray[np.bool_],
+    sentences: Indices,
+    free: Flags,
     slack: float,
-    decay: float,
-    shares: NDArray[np.float64],
+    shares: Floats,
     state: MiraState,
 ) -> None:
     """Make one pass over sentences, and update the weights if hope and fear are too close in score.
@@ -124,7 +122,6 @@ def learn(
         sentences: The sentences in the order to visit.
         free: (F,) whether each weight may change.
         slack: The maximum step.
-        decay: The factor on the background after each sentence.
         shares: (metrics,) the share of each metric.
         state: The learner, updated in place.
     """
@@ -149,5 +146,5 @@ def learn(
                 state.total[feature] += state.weights[feature]
             state.updates[0] += 1
         for column in range(state.background.size):
-            state.background[column] *= decay
+            state.background[column] *= _DECAY
             state.background[column] += pool.statistics[hope, column]

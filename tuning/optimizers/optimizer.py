@@ -141,7 +141,14 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
         NBestError: All candidates of each sentence are equal.
         SettingsError: A start weight is not finite, or all weights are fixed.
     """
-    _check_start(problem)
+    for name, weight in zip(problem.names, problem.start, strict=True):
+        if not np.isfinite(weight):
+            raise SettingsError(f"the start weight of {name} is {weight}, expected a number")
+    if not problem.free.any():
+        raise SettingsError(
+            "every weight is fixed, so there is nothing to tune",
+            remedy="let at least one feature be tuneable",
+        )
     deviation = spreads(problem.pool)
     size = np.abs(problem.pool.features).max(1).astype(np.float64)
     constant = deviation <= 1e-7 * size
@@ -161,25 +168,13 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
             "no candidate shares four words in a row with its reference, so BLEU is 0 with all "
             "weights: the start weights are kept (are these the references of this text?)"
         )
-    scalable = problem.is_scalable
-    spread = np.where(free, 1.0 / np.where(free, deviation, 1.0), 1.0)
-    region = Region(np.flatnonzero(free), spread, scalable)
+    spread = 1.0 / np.where(free, deviation, 1.0)
+    region = Region(np.flatnonzero(free), spread, problem.is_scalable)
     start = problem.start
     if not (start[free] / spread[free]).any():
         start = np.where(free, spread, start)
         notes.append("all start weights are 0: starting with equal influence of every feature")
     return dataclasses.replace(problem, free=free, start=start), region, notes
-
-
-def _check_start(problem: Problem) -> None:
-    for name, weight in zip(problem.names, problem.start, strict=True):
-        if not np.isfinite(weight):
-            raise SettingsError(f"the start weight of {name} is {weight}, expected a number")
-    if not problem.free.any():
-        raise SettingsError(
-            "every weight is fixed, so there is nothing to tune",
-            remedy="let at least one feature be tuneable",
-        )
 
 
 def defect_of(weights: Weights, region: Region) -> str | None:

@@ -14,10 +14,9 @@ line search finds the best point on this way.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from tuning.metrics.metric_scores import sentence_scores
-from tuning.optimizers.candidate_pool import point_at
+from tuning.optimizers.candidate_pool import Floats, point_at
 from tuning.optimizers.line_search import LineSearch
 from tuning.optimizers.optimizer import (
     Problem,
@@ -45,7 +44,9 @@ def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
     if not len(differences):
         notes.append("no two candidates differ enough to learn from: start weights are kept")
         return Solution(problem.start, start_score, start_score, tuple(notes))
-    learnt = _learn_weights(problem, region, differences)
+    free, learnt, spread = problem.free, problem.start.copy(), region.spread[problem.free]
+    given = differences[:, ~free] @ problem.start[~free]
+    learnt[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
     weights = rounded(_best_between(problem, region, learnt), scalable=region.scalable)
     if defect := defect_of(weights, region):
         notes.append(f"ranking ended where {defect}: the start weights are kept")
@@ -53,17 +54,7 @@ def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
     return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
 
-def _learn_weights(problem: Problem, region: Region, differences: NDArray[np.float64]) -> Weights:
-    """Return (F,) weights, the free ones learnt from (P, F) feature differences of pairs."""
-    free = problem.free
-    given = differences[:, ~free] @ problem.start[~free]
-    spread = region.spread[free]
-    weights = problem.start.copy()
-    weights[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
-    return weights
-
-
-def draw_pairs(problem: Problem, rng: np.random.Generator) -> NDArray[np.float64]:
+def draw_pairs(problem: Problem, rng: np.random.Generator) -> Floats:
     """Draw P pairs; return (P, F) the better candidates' features minus the worse ones'."""
     pool = problem.pool
     scores = sentence_scores(pool.statistics, problem.objective)
@@ -94,9 +85,7 @@ def _best_between(problem: Problem, region: Region, learnt: Weights) -> Weights:
     return start + share * (learnt - start)
 
 
-def logistic_regression(
-    differences: NDArray[np.float64], given: NDArray[np.float64], precision: float
-) -> Weights:
+def logistic_regression(differences: Floats, given: Floats, precision: float) -> Weights:
     """Return weights w that minimise the sum of ln(1 + exp(-(given + x w))) + precision |w|²/2.
 
     The sum counts every pair twice, because Moses also lists the reverse of each pair. The function

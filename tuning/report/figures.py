@@ -131,8 +131,7 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
     def draw(canvas: Canvas) -> None:
         from matplotlib.ticker import MaxNLocator
 
-        axes = _plain_axes(canvas)
-        _draw_lines(canvas, axes, curves, of_one=2)
+        axes = _draw_lines(canvas, curves, of_one=2)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.set_xlabel("round")
         axes.set_ylabel(f"{label} on the dev set")
@@ -170,8 +169,7 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Fi
             curves[f"{model}: {loss}"] = [(x, y) for x, y in found if y is not None]
 
     def draw(canvas: Canvas) -> None:
-        axes = _plain_axes(canvas)
-        _draw_lines(canvas, axes, curves, of_one=len(losses))
+        axes = _draw_lines(canvas, curves, of_one=len(losses))
         axes.set_xlabel("seconds of training")
         axes.set_ylabel("nats per word")
         axes.set_xlim(left=0)
@@ -183,21 +181,20 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Fi
     )
 
 
-def _plain_axes(canvas: Canvas) -> Axes:
-    """Return axes with unobtrusive lines and ticks."""
+def _draw_lines(
+    canvas: Canvas, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
+) -> Axes:
+    """Draw curves; each run or model has ``of_one`` curves in one colour, dashed differently.
+
+    Returns:
+        The axes, with unobtrusive lines and ticks.
+    """
     axes = canvas.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(_LINE)
     axes.tick_params(colors=_QUIET, labelcolor=_INK, length=3)
     axes.grid(color=_LINE, linewidth=0.5)
     axes.set_axisbelow(True)
-    return axes
-
-
-def _draw_lines(
-    canvas: Canvas, axes: Axes, curves: Mapping[str, Sequence[tuple[float, float]]], of_one: int
-) -> None:
-    """Draw curves; each run or model has ``of_one`` curves in one colour, dashed differently."""
     for place, (name, curve) in enumerate(curves.items()):
         style: dict[str, Any] = {"color": COLOURS[place // of_one % len(COLOURS)]}
         if curve:
@@ -207,6 +204,7 @@ def _draw_lines(
     handles, labels = axes.get_legend_handles_labels()
     if handles:
         canvas.legend(handles, labels, loc="outside upper left", ncols=2, frameon=False)
+    return axes
 
 
 def _short(name: str) -> str:

@@ -217,8 +217,7 @@ class Results:
     def group(self, name: str) -> tuple[str, str]:
         """Split a record's name into group and member; all ``NAME/seedN`` form the group NAME."""
         group, _, last = name.rpartition("/")
-        is_of_seed = re.fullmatch("seed[0-9]+", last)
-        return (group or self.name, last) if is_of_seed else (name, name)
+        return (group or self.name, last) if re.fullmatch("seed[0-9]+", last) else (name, name)
 
 
 def read_results(folder: Path) -> Results:
@@ -244,9 +243,8 @@ def read_results(folder: Path) -> Results:
     # the runs of all seeds and their summary count as one result
     works = {(type(each.record), results.group(each.name)[0]) for each in found}
     counts = Counter(kind for kind, _ in works)
-    results.holds = ", ".join(
-        counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts
-    )
+    held = (counted(counts[kind], _NOUNS[kind]) for kind in kinds if kind in counts)
+    results.holds = ", ".join(held)
     for each in found:
         try:
             _add(results, each, folder)
@@ -257,9 +255,8 @@ def read_results(folder: Path) -> Results:
 
 def _in_order(name: str) -> list[tuple[int, str]]:
     """Return a sort key that orders numbers inside names by value: seed2 before seed10."""
-    return [
-        (int(part), "") if part.isdecimal() else (-1, part) for part in re.split("([0-9]+)", name)
-    ]
+    parts = re.split("([0-9]+)", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def _add(results: Results, found: FoundResult, root: Path) -> None:
@@ -285,7 +282,8 @@ def _add(results: Results, found: FoundResult, root: Path) -> None:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
             title = f"{Path(record.references[0]).name} ({name})" if record.references else name
-            _add_comparison(results, record, title, found)
+            results.scores += score_sets(record, title, found.path)
+            results.notes += record.notes
         case ExperimentRecord() as record:
             _add_experiment(results, record, found)
         case ImproveRecord() as record:
@@ -316,18 +314,6 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
         results.unfinished.append(f"The tuning {found.name} is not finished: {done} done.")
 
 
-def _add_comparison(
-    results: Results,
-    record: ComparisonRecord,
-    title: str,
-    found: FoundResult,
-    *,
-    is_dev: bool = False,
-) -> None:
-    results.scores += score_sets(record, title, found.path, is_dev=is_dev)
-    results.notes += record.notes
-
-
 def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResult) -> None:
     results.experiments.append(record)
     for row in record.systems:
@@ -336,13 +322,13 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
         if row.not_run and not done:
             results.notes.append(f"{row.name} was not run: {row.not_run}.")
         elif done < row.runs and not row.not_run:
-            runs = counted(row.runs, "run")
-            results.unfinished.append(f"{row.name}: {done} of {runs} done.")
+            results.unfinished.append(f"{row.name}: {done} of {counted(row.runs, 'run')} done.")
     for name in sorted(record.texts, key=lambda text: text == _DEV):
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
             title = f"{name} ({found.name})"
-            _add_comparison(results, text, title, found, is_dev=name == _DEV)
+            results.scores += score_sets(text, title, found.path, is_dev=name == _DEV)
+            results.notes += text.notes
 
 
 def check_page() -> None:
@@ -385,8 +371,7 @@ def write_report(path: str | Path, results: Results) -> None:
         score_table, about_scores, tuning_figure,
         weights_table, learning_figure, in_short,
     )  # fmt: skip
-    made = results.provenances.values()
-    commands = (str(each.get("command", "")) for each in made)
+    commands = (str(each.get("command", "")) for each in results.provenances.values())
     values = {
         "results": results,
         "versions": _versions(results.provenances),

@@ -58,10 +58,7 @@ def test_commands_that_can_run(data: Path) -> None:
         ((*TRAIN, "--dropout", "0.5"), "--dropout is not an option of --kind phrase"),
         ((*TRAIN, "another"), "takes PHRASE-TABLE MODEL/, but got 3 names"),
         ((*TRAIN, "--help"), "its options contain --help"),
-        (
-            (*TRAIN, "--kind", "phrase", "--kind=phrase"),
-            "the experiment sets --kind itself",
-        ),
+        ((*TRAIN, "--kind", "phrase", "--kind=phrase"), "the experiment sets --kind itself"),
         (("tune", "moses.ini"), "Missing option"),
         (TUNE, "it would write out, outside the results folder"),
         ((*TUNE[:-1], "results/../b"), "it would write results/../b, outside the results"),

@@ -131,8 +131,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
     write_phrase_table(tmp_path / "table.gz", 3000)
     options = ("--hidden", "8", "--embedding", "4", "--rank", "4", "--max-epochs", "2")
     models = {"rnn": ExperimentModel(train=(*options, "--threads", "1"))}
-    rows = dataclasses.replace(settings, models=models)
-    plan = Plan(rows, tmp_path / "results")
+    plan = Plan(dataclasses.replace(settings, models=models), tmp_path / "results")
     step = next(step for step in plan.steps() if step.name == "train.rnn")
     lock = tmp_path / "results" / "models" / ".rnn.lock"
     state = step.state
@@ -144,7 +143,7 @@ def test_training_killed_before_its_first_checkpoint_goes_on(
 
     killer = threading.Thread(target=kill)
     killer.start()
-    runner = Runner(plan.results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(plan.results, tmp_path, lambda line: None, lambda step: None)
     with pytest.raises(PhrasescoreError, match="ended with status -9"):
         runner.run([step])
     killer.join()

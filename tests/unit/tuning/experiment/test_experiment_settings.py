@@ -163,11 +163,7 @@ def test_one_test_set_or_several(tmp_path: Path) -> None:
         ('kind = "search"', 'kind = "encdec"', "Alone translates with models that align no words"),
         ('models = ["rnn", "given"]', 'models = ["forward"]', "its kind is search"),
         ('language_models = ["cslm"]', 'language_models = ["rnn"]', "takes only feed-forward-lm,"),
-        (
-            'name = "Alone"',
-            'name = "Alone"\nlanguage_models = ["cslm"]',
-            "both language_models",
-        ),
+        ('name = "Alone"', 'name = "Alone"\nlanguage_models = ["cslm"]', "both language_models"),
         ("per_seed = true", 'per_seed = true\nfolder = "lm"', r"'lm' does not contain \{seed\}"),
         ("per_seed = true", 'folder = "lm{seed}"', r"per_seed is false, .* contains \{seed\}"),
         ("per_seed = true", "unnormalised = true", "train does not contain --self-normalise"),
@@ -219,8 +215,7 @@ def test_the_small_experiment_has_the_rows_of_the_large_one() -> None:
 
 def test_what_is_set_aside_stands_nowhere_else() -> None:
     """No held-out sentence occurs elsewhere, and the choice does not depend on the line order."""
-    path = PROJECT / "experiments" / "prepare-multi30k.py"
-    set_aside = runpy.run_path(str(path))["set_aside"]
+    set_aside = runpy.run_path(str(PROJECT / "experiments" / "prepare-multi30k.py"))["set_aside"]
     pairs = [(f"en {n % 90}", f"fr {n % 95}") for n in range(100)]
     rest, aside = set_aside(pairs, [("en 50", "fr 0")], 20)
     assert (len(rest), len(aside)) == (80, 20)

@@ -135,8 +135,7 @@ def test_seeds_and_texts_that_are_not_done(plan: Plan, runs: dict[str, list[Syst
 
 def test_the_tables(plan: Plan, runs: dict[str, list[SystemRun]]) -> None:
     """Each test set has its columns; rows that are not run have a reason."""
-    record = collect(plan, runs)
-    table = markdown(plan.settings, record)
+    table = markdown(plan.settings, collect(plan, runs))
     assert table.split("\n")[2] == (
         "| system | dev BLEU | old BLEU | old gain | 95 % interval | p "
         "| new BLEU | new gain | 95 % interval | p |"
@@ -170,16 +169,12 @@ def test_what_each_part_is_worth(plan: Plan, runs: dict[str, list[SystemRun]]) -
         assert search.texts[text] == scores(record, text)["RNN_1 & more"]
     means = {name: score.mean for name, score in scores(record).items()}
     assert back.texts["old"].gain == pytest.approx(means["RNN_1 & more"] - means["Alone"])
-    header, _, *lines = (
-        markdown(settings, record).partition("is worth\n\n")[2].partition("\n\n")[0].split("\n")
-    )
-    assert header == (
-        "| part | of | over | old gain | 95 % interval | p | new gain | 95 % interval | p |"
-    )
+    table = markdown(settings, record).partition("is worth\n\n")[2]
+    header, _, *lines = table.partition("\n\n")[0].split("\n")
+    tests = "old gain | 95 % interval | p | new gain | 95 % interval | p"
+    assert header == f"| part | of | over | {tests} |"
     assert lines[2] == "| nothing | RNN_1 & more | CSLM |" + " not run | – | – |" * 2
-    assert (
-        f"| search | RNN_1 & more | Baseline | +{100 * (search.texts['old'].gain or 0):.2f} |"
-        in (lines[0])
-    )
+    gain = f"+{100 * (search.texts['old'].gain or 0):.2f}"
+    assert f"| search | RNN_1 & more | Baseline | {gain} |" in lines[0]
     found = parse_record(json.loads(json.dumps(record.to_json())), ExperimentRecord)
     assert isinstance(found, ExperimentRecord) and found.parts == record.parts

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -206,11 +207,7 @@ def test_results_in_another_place(plan: Plan, tmp_path: Path) -> None:
     """The results file is enough in another place, with a copy of the data."""
     write(plan)
     other = tmp_path / "elsewhere"
-    other.mkdir()
-    for path in (*tmp_path.glob("*.en"), *tmp_path.glob("*.fr")):
-        (other / path.name).write_bytes(path.read_bytes())
-    for name in ("table", "moses.ini"):
-        (other / name).write_bytes((tmp_path / name).read_bytes())
+    shutil.copytree(tmp_path, other, ignore=shutil.ignore_patterns("results", "given"))
     settings = dataclasses.replace(
         plan.settings, data=dataclasses.replace(plan.settings.data, folder=str(other))
     )
@@ -304,7 +301,6 @@ def test_a_damaged_file(plan: Plan, old: str, new: str) -> None:
 
 def test_a_translation_with_lines_missing(plan: Plan) -> None:
     """A translation with missing lines is refused by name."""
-    path = plan.runs(plan.settings.systems[0])[0].translation("dev")
-    path.write_text("one\n")
+    plan.runs(plan.settings.systems[0])[0].translation("dev").write_text("one\n")
     with pytest.raises(CorpusError, match=r"seed1.dev.txt: 1 translations of 3 sentences"):
         runs_of(plan, done(plan))

@@ -125,8 +125,7 @@ def test_results_of_each_seed_are_kept(settings: ExperimentSettings, tmp_path: P
     """Results are kept when a seed is added, but not when a model changes."""
     row = ExperimentSystem("CSLM", language_models=("given",))
     plan = Plan(dataclasses.replace(settings, systems=(BASELINE, row)), tmp_path / "results")
-    keeper = kept(plan)
-    found, _ = keeper.collect({step.name for step in plan.steps()})
+    found, _ = kept(plan).collect({step.name for step in plan.steps()})
     found.write(plan.results / KEPT)
     record = json.loads((plan.results / KEPT).read_bytes())["rows"]
     assert {"the model given of seed 1", "the model given of seed 2"} < set(

@@ -25,8 +25,8 @@ def shell(folder: Path, name: str, script: str, *inputs: Path, **more: Path) -> 
 def run(folder: Path, *steps: CommandStep, jobs: int = 1) -> tuple[int, list[str]]:
     """Run steps; return their number and their names in order."""
     ran: list[str] = []
-    steady = Runner(folder, folder, jobs, lambda line: None, lambda step: ran.append(step.name))
-    return steady.run(steps), ran
+    steady = Runner(folder, folder, lambda line: None, lambda step: ran.append(step.name))
+    return steady.run(steps, jobs), ran
 
 
 def test_a_second_run_has_nothing_to_do(tmp_path: Path) -> None:
@@ -102,9 +102,8 @@ def test_a_command_that_makes_nothing_has_failed(tmp_path: Path) -> None:
 
 def test_a_program_that_is_not_there(tmp_path: Path) -> None:
     """A missing program is named."""
-    step = command_step("out", ("/no/such/program",), (tmp_path / "out",))
     with pytest.raises(PhrasescoreError, match="/no/such/program: the step out could not"):
-        run(tmp_path, step)
+        run(tmp_path, command_step("out", ("/no/such/program",), (tmp_path / "out",)))
 
 
 def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
@@ -126,9 +125,8 @@ def test_a_disk_that_is_full_for_a_step(tmp_path: Path) -> None:
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:
     """If the command has changed, the unfinished work of the old command is deleted first."""
     script = "[ -e state ] && exit 1; mkdir state; exit 1 # {}"
-    old = shell(tmp_path, "out", script.format("old"), state=tmp_path / "state")
     with pytest.raises(PhrasescoreError):
-        run(tmp_path, old)
+        run(tmp_path, shell(tmp_path, "out", script.format("old"), state=tmp_path / "state"))
     new = shell(tmp_path, "out", "[ -e state ] || touch out", state=tmp_path / "state")
     assert run(tmp_path, new)[0] == 1
 
@@ -137,7 +135,7 @@ def test_nothing_outside_the_results_is_deleted(tmp_path: Path) -> None:
     """An output elsewhere is never deleted; only its command may overwrite it."""
     results = tmp_path / "results"
     outside = tmp_path / "outside"
-    runner = Runner(results, tmp_path, 1, lambda line: None, lambda step: None)
+    runner = Runner(results, tmp_path, lambda line: None, lambda step: None)
     for number in (1, 2):
         words = ("/bin/sh", "-c", f"echo {number} >> outside")
         runner.run([command_step("s", words, (outside,))])
@@ -158,7 +156,7 @@ def test_it_is_said_what_has_changed(tmp_path: Path) -> None:
     """A message names the changed file, or the changed command."""
     (tmp_path / "source").write_text("1")
     said: list[str] = []
-    runner = Runner(tmp_path, tmp_path, 1, said.append, lambda step: None)
+    runner = Runner(tmp_path, tmp_path, said.append, lambda step: None)
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
     (tmp_path / "source").write_text("2")
     runner.run([shell(tmp_path, "out", "cat source > out", tmp_path / "source")])
@@ -177,8 +175,7 @@ def test_a_signal_ends_commands_too(tmp_path: Path, number: signal.Signals) -> N
     thread = threading.Thread(target=stop)
     thread.start()
     with pytest.raises(
-        InterruptedWorkError,
-        match=r"finished work is kept\. To continue, type: phrasescore",
+        InterruptedWorkError, match=r"finished work is kept\. To continue, type: phrasescore"
     ):
         run(tmp_path, step)
     thread.join()
@@ -220,5 +217,5 @@ def test_announced_steps_tell_their_progress(
         said.clear()
         (tmp_path / "out").unlink(missing_ok=True)
         announce = (lambda step: said.append(step.name)) if is_announced else None
-        Runner(tmp_path, tmp_path, 1, said.append, lambda step: None, announce).run([step])
+        Runner(tmp_path, tmp_path, said.append, lambda step: None, announce).run([step])
         assert ("out: two" in said) == is_announced

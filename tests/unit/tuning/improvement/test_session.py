@@ -44,8 +44,7 @@ STORED = (
 
 def test_scores_that_do_not_help_are_left_out() -> None:
     """A part is kept only if the interval of its score is above 0."""
-    tuned = TuningRecord(objective="bleu", weights={}, benefits=STORED)
-    found = new_benefits(BASELINE, tuned)
+    found = new_benefits(BASELINE, TuningRecord(objective="bleu", weights={}, benefits=STORED))
     names = [*(part.name for part in PARTS), ALL_PARTS]
     assert found == dict(zip(names, (*STORED[1:4], STORED[-1]), strict=True))
     assert helpful(found) == (LANGUAGE, SENTENCE)
@@ -80,8 +79,7 @@ def test_the_baseline_stays_unless_the_system_is_better(
 
 def test_rounds_fit_into_the_time() -> None:
     """Tuning takes a share of the time, but at least two rounds; without a time all rounds."""
-    found = [rounds_for(time, 0.12, 30.0) for time in (60.0, 1500.0, 7200.0, None)]
-    assert found == [2, 5, 8, 8]
+    assert [rounds_for(time, 0.12, 30.0) for time in (60.0, 1500.0, 7200.0, None)] == [2, 5, 8, 8]
 
 
 def test_a_slow_decoding_takes_longer_than_the_time() -> None:

@@ -112,14 +112,12 @@ def test_weights_of_another_run_are_a_start(optimize: Optimize, tmp_path: Path) 
     """The weights.json of another run can be the start."""
     first = optimize()
     (tmp_path / "weights.json").rename(tmp_path / "before.json")
-    second = optimize(start=str(tmp_path / "before.json"))
-    assert second.start_score == first.score
+    assert optimize(start=str(tmp_path / "before.json")).start_score == first.score
 
 
 def test_features_that_a_start_does_not_know(optimize: Optimize, tmp_path: Path) -> None:
     """Features without start weights begin with 0, with a note."""
-    first = optimize()
-    weights = {name: list(values) for name, values in first.weights.items()}
+    weights = {name: list(values) for name, values in optimize().weights.items()}
     old = {name: values for name, values in weights.items() if name != "WordPenalty0"}
     (tmp_path / "old.json").write_text(json.dumps({"weights": old}))
     (tmp_path / "zero.json").write_text(json.dumps({"weights": {**old, "WordPenalty0": [0]}}))

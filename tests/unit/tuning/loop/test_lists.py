@@ -111,8 +111,7 @@ def test_wrong_lists(
 
 def test_empty_translations_fill_the_pool(statistics: CandidateStatistics) -> None:
     """Only sentences without candidates get an empty translation."""
-    pool = CandidatePool(4, 3, 9)
-    arrays = with_empty_translations(pool, statistics)
+    arrays = with_empty_translations(CandidatePool(4, 3, 9), statistics)
     assert np.diff(arrays.starts).tolist() == [1, 1, 1, 1]
     assert arrays.statistics[:, 8].tolist() == [5, 6, 0, 5]
     assert not arrays.statistics[:, :8].any()

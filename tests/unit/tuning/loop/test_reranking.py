@@ -38,8 +38,7 @@ def chosen(
     if isinstance(source := options.pop("source", None), str):
         (folder / "source").write_text(source)
         options["source"] = str(folder / "source")
-    task = Reranking(nbest=str(folder / "list"), output=str(folder / "out"), **options)
-    report = rerank(task)
+    report = rerank(Reranking(nbest=str(folder / "list"), output=str(folder / "out"), **options))
     text = (folder / "out").read_text()
     assert text == "" or text.endswith("\n")
     return text.split("\n")[:-1], report
@@ -130,27 +129,14 @@ def test_wrong_lists(tmp_path: Path, lines: str, message: str) -> None:
 def test_a_source_says_which_sentences_there_are(tmp_path: Path) -> None:
     """Empty source lines may lack candidates; all other lines must have candidates."""
     lines = line_of(1, "a") + line_of(4, "b") + line_of(5, "")
-    assert chosen(tmp_path, lines, source="\nx\n \t\r\n\nx\n\n\n")[0] == [
-        "",
-        "a",
-        "",
-        "",
-        "b",
-        "",
-        "",
-    ]
-    refused(
-        tmp_path, lines, source="\nx\n\nx\nx\nx\n",
-        message="list:2: sentence 3 has no candidate. Decode line 4",
-    )  # fmt: skip
-    refused(
-        tmp_path, lines, source="\nx\n\n\nx\n\n\nx\n",
-        message="list:3: sentence 7 has no candidate",
-    )  # fmt: skip
-    refused(
-        tmp_path, lines, source="\nx\n\n\nx\n",
-        message=r"list:3: sentence 5 \(counted from 0\), but the source has 5 lines",
-    )  # fmt: skip
+    texts, _ = chosen(tmp_path, lines, source="\nx\n \t\r\n\nx\n\n\n")
+    assert texts == ["", "a", "", "", "b", "", ""]
+    for source, message in (
+        ("\nx\n\nx\nx\nx\n", "list:2: sentence 3 has no candidate. Decode line 4"),
+        ("\nx\n\n\nx\n\n\nx\n", "list:3: sentence 7 has no candidate"),
+        ("\nx\n\n\nx\n", r"list:3: sentence 5 \(counted from 0\), but the source has 5 lines"),
+    ):
+        refused(tmp_path, lines, message, source=source)
 
 
 def test_ties(tmp_path: Path) -> None:
@@ -187,8 +173,7 @@ def test_least_risk(
     for words, score in sorted(candidates, key=lambda candidate: -candidate[1]):
         distinct.setdefault(" ".join(words).encode(), score)
     kept = list(distinct)[:3]
-    scores = [distinct[words] for words in kept]
-    losses = expected_losses(kept, scores, scale)
+    losses = expected_losses(kept, [distinct[words] for words in kept], scale)
     assert losses[kept.index(text.encode())] == pytest.approx(losses.min(), abs=1e-12)
 
 

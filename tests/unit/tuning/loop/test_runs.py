@@ -87,14 +87,12 @@ def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
     table = used.feature("TranslationModel0").options["path"]
     assert table == str(run.folder / "tuned/filtered/TranslationModel0.gz")
     everything = (run.folder / "toy/phrase-table").read_bytes().splitlines()
-    kept = gzip.decompress(Path(table).read_bytes()).splitlines()
-    assert set(kept) <= set(everything)
+    assert set(gzip.decompress(Path(table).read_bytes()).splitlines()) <= set(everything)
     tuned = MosesIni.read(report.ini)
     assert tuned.values("search-algorithm") == ("1",)
     original = MosesIni.read(run.toy.ini).feature("TranslationModel0").options
     assert tuned.feature("TranslationModel0").options == original
-    log = (run.bin / "called").read_text()
-    assert f"-f {run.folder / 'tuned/filtered/moses.ini'} " in log
+    assert f"-f {run.folder / 'tuned/filtered/moses.ini'} " in (run.bin / "called").read_text()
     assert (run.folder / "tuned/source.txt").read_bytes() == run.toy.source.read_bytes()
 
 
@@ -145,8 +143,7 @@ def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
     """A seed gives equal results alone and among other seeds."""
     run.tune(runs=2, seed=1)
     among = run.weights("tuned/seed2")
-    settings = dataclasses.replace(run.settings, seed=2)
-    tune(settings, run.folder / "alone", run.said.append)
+    tune(dataclasses.replace(run.settings, seed=2), run.folder / "alone", run.said.append)
     alone = run.weights("alone")
     assert [among[key] for key in ("weights", "score", "rounds")] == [
         alone[key] for key in ("weights", "score", "rounds")

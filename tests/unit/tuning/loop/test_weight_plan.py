@@ -73,8 +73,7 @@ def test_freezing_names_features_or_components() -> None:
 def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
     """The extra feature has the fixed weight 1; other weights begin at the given start."""
     plan = plan_of().with_frozen(["TM_0"])
-    pool = CandidatePool(1, 6, 9).arrays
-    problem = plan.problem(pool, Objective(), np.arange(5.0))
+    problem = plan.problem(CandidatePool(1, 6, 9).arrays, Objective(), np.arange(5.0))
     assert problem.start.tolist() == [0, 1, 2, 3, 4, 1]
     assert problem.free.tolist() == [True, True, False, True, True, False]
     assert problem.names[-1] == "what is not tuned"
@@ -83,5 +82,4 @@ def test_the_problem_has_one_more_fixed_feature_for_what_is_hidden() -> None:
 
 def test_sparse_weights_are_known() -> None:
     """Weights of single sparse features are read from the ini and kept."""
-    plan = plan_of(more=b"TM_domain= 0.7\n")
-    assert plan.sparse_weights == {"TM_domain": 0.7}
+    assert plan_of(more=b"TM_domain= 0.7\n").sparse_weights == {"TM_domain": 0.7}

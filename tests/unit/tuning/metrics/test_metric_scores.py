@@ -16,11 +16,13 @@ from tests.support.translations import noisy_translations, references
 from tuning.metrics.metric_scores import (
     ALL_COLUMNS,
     CandidateStatistics,
+    columns_of,
+    metric_scores,
     objective_score,
     score_of_sums,
     sentence_scores,
 )
-from tuning.metrics.metric_settings import METRICS, Objective
+from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, Objective
 
 SHARES = st.tuples(*[st.floats(0, 1)] * len(METRICS)).filter(lambda shares: sum(shares) > 0.01)
 
@@ -58,11 +60,11 @@ def test_objectives_are_sacrebleus(tmp_path: Path, shares: dict[str, float], how
     assert objective_score(objective, sums) == pytest.approx(expected, abs=1e-12)
 
 
-@given(st.lists(st.integers(0, 30), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS), SHARES)
+@given(st.lists(st.integers(0, 40), min_size=ALL_COLUMNS, max_size=ALL_COLUMNS), SHARES)
 def test_the_compiled_objective_is_the_plain_one(
     counts: list[int], shares: tuple[float, ...]
 ) -> None:
-    """Compiled and plain objectives agree for all sums, including zeros."""
+    """Compiled and plain objectives agree for all sums, including zeros, and so do scores."""
     sums = np.array(counts, np.float64)
     sums[1:9:2] += sums[0:8:2]  # no more matches than words
     sums[9:27:3] += sums[11:27:3]
@@ -71,6 +73,11 @@ def test_the_compiled_objective_is_the_plain_one(
     assert score_of_sums(sums, np.array(shares)) == pytest.approx(plain, abs=1e-12)
     alone = plain_score_of_sums(sums[:9], shares)
     assert score_of_sums(sums[:9], np.array(shares)) == pytest.approx(alone, abs=1e-12)
+    for place, metric in enumerate(METRICS):
+        score = plain_score_of_sums(sums, [float(each == place) for each in range(len(METRICS))])
+        expected = 1 - score if metric in LOWER_IS_BETTER else score
+        found = metric_scores(metric, sums[columns_of(metric)].astype(np.int64))
+        assert float(found) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -88,8 +88,7 @@ def test_intervals_cover_a_known_gain(noise: str, runs: int) -> None:
 def test_p_values_reach_zero_only_as_far_as_trials_allow(rng: np.random.Generator) -> None:
     """A difference that no trial reaches has p = 1 / (trials + 1)."""
     first = hits(rng, 1, 300)
-    second = first + np.array([2, 0])
-    assert randomization_p_value(first, second, share, 999, 1) == 1 / 1000
+    assert randomization_p_value(first, first + np.array([2, 0]), share, 999, 1) == 1 / 1000
 
 
 def p_values_under_the_null(runs: int) -> NDArray[np.float64]:

@@ -69,8 +69,7 @@ def test_the_compiled_search_is_the_plain_one(seed: int, columns: int) -> None:
     """Step and score equal those of numpy code, for BLEU and for mixtures."""
     problem, direction = random_line(seed, columns=columns)
     step, score = searched(problem, direction)
-    shares = problem.objective.shares
-    plain = plain_line_search(problem.pool, problem.start, direction, shares)
+    plain = plain_line_search(problem.pool, problem.start, direction, problem.objective.shares)
     assert score == pytest.approx(plain[1], abs=1e-12)
     assert step == pytest.approx(plain[0], abs=1e-9)
 
@@ -121,49 +120,26 @@ def rule(pool: PoolArrays, low: float = -np.inf, high: float = np.inf) -> tuple[
     return searched(problem_of(pool, [0.0, 1.0]), ALONG, low, high)
 
 
-def test_rule_nearest() -> None:
-    """Of two equally good intervals, the interval nearer to 0 wins, on both sides."""
-    right = one_feature((-1, -3, 9), (0, 0, 5), (1, -1, 9))  # breakpoints -3 and 1
-    assert rule(right) == (pytest.approx(1 + BEYOND * 3), pytest.approx(0.9))
-    left = one_feature((-1, -1, 9), (0, 0, 5), (1, -3, 9))  # breakpoints -1 and 3
-    assert rule(left) == (pytest.approx(-1 - BEYOND * 3), pytest.approx(0.9))
+RULES = {
+    "nearest, to the right": ([(-1, -3, 9), (0, 0, 5), (1, -1, 9)], 1 + BEYOND * 3, 0.9),
+    "nearest, to the left": ([(-1, -1, 9), (0, 0, 5), (1, -3, 9)], -1 - BEYOND * 3, 0.9),
+    "nearest, not moving for nothing": ([(-1, -1, 5), (0, 0, 5), (1, -1, 5)], 0.0, 0.5),
+    "middle, between breakpoints 2 and 4": ([(0, 0, 2), (1, -2, 9), (2, -6, 3)], 3.0, 0.9),
+    "middle, with a tie at breakpoint 0": ([(0, 0, 2), (1, 0, 9), (2, -4, 2)], 2.0, 0.9),
+    "open ends, beyond breakpoint 5": ([(-1, -1, 3), (0, 0, 2), (1, -5, 9)], 5.5, 0.9),
+    "open ends, beyond breakpoint -1": ([(-1, -1, 9), (0, 0, 2), (1, -5, 3)], -1.5, 0.9),
+    "open ends, a tie at 0, to the right": ([(0, 0, 2), (1, 0, 9)], BEYOND, 0.9),
+    "open ends, a tie at 0, to the left": ([(0, 0, 9), (1, 0, 2)], -BEYOND, 0.9),
+    "no breakpoint": ([(1, 0, 4), (1, -1, 9)], 0.0, 0.4),
+}
 
 
-def test_rule_nearest_does_not_move_for_nothing() -> None:
-    """If no interval is better than the interval around 0, the step is 0."""
-    assert rule(one_feature((-1, -1, 5), (0, 0, 5), (1, -1, 5))) == (0.0, pytest.approx(0.5))
-
-
-def test_rule_middle() -> None:
-    """The step goes to the middle of the best interval."""
-    pool = one_feature((0, 0, 2), (1, -2, 9), (2, -6, 3))  # breakpoints 2 and 4
-    assert rule(pool) == (pytest.approx(3.0), pytest.approx(0.9))
-
-
-def test_rule_open_ends() -> None:
-    """In an open interval, the step goes beyond the breakpoint by a tenth of D."""
-    pool = one_feature((-1, -1, 3), (0, 0, 2), (1, -5, 9))  # breakpoints -1 and 5
-    assert rule(pool) == (pytest.approx(5.5), pytest.approx(0.9))
-    pool = one_feature((-1, -1, 9), (0, 0, 2), (1, -5, 3))
-    assert rule(pool) == (pytest.approx(-1.5), pytest.approx(0.9))
-
-
-def test_rule_open_ends_at_zero() -> None:
-    """If the only breakpoint is 0, the step is a tenth, because at 0 two candidates tie."""
-    assert rule(one_feature((0, 0, 2), (1, 0, 9))) == (pytest.approx(BEYOND), pytest.approx(0.9))
-    assert rule(one_feature((0, 0, 9), (1, 0, 2))) == (pytest.approx(-BEYOND), pytest.approx(0.9))
-
-
-def test_rule_middle_with_a_tie_at_zero() -> None:
-    """A step never ends on a breakpoint at 0, where candidates tie, but inside an interval."""
-    pool = one_feature((0, 0, 2), (1, 0, 9), (2, -4, 2))  # breakpoints 0 and 4
-    assert rule(pool) == (pytest.approx(2.0), pytest.approx(0.9))
-    assert rule(pool, 0.0, 3.0) == (pytest.approx(1.5), pytest.approx(0.9))
-
-
-def test_rule_no_breakpoint() -> None:
-    """Without breakpoints, the step is 0 instead of infinite."""
-    assert rule(one_feature((1, 0, 4), (1, -1, 9))) == (0.0, pytest.approx(0.4))
+@pytest.mark.parametrize(("lines", "step", "score"), RULES.values(), ids=RULES)
+def test_rules_of_the_step(
+    lines: list[tuple[float, float, int]], step: float, score: float
+) -> None:
+    """The step into the best interval follows the rules; where it is 0, it is 0 exactly."""
+    assert rule(one_feature(*lines)) == (pytest.approx(step, abs=0), pytest.approx(score))
 
 
 @pytest.mark.parametrize(("width", "seen"), [(1e-5, False), (1e-2, True)])
@@ -183,6 +159,8 @@ def test_rule_bounds() -> None:
     assert rule(pool, -1.0, 1.5) == (0.0, pytest.approx(0.2))
     assert rule(pool, -1.0, 3.0) == (pytest.approx(2.5), pytest.approx(0.9))
     assert rule(pool, 0.0, 0.0) == (0.0, pytest.approx(0.2))
+    tie_at_zero = one_feature((0, 0, 2), (1, 0, 9), (2, -4, 2))
+    assert rule(tie_at_zero, 0.0, 3.0) == (pytest.approx(1.5), pytest.approx(0.9))
     best_first = one_feature((0, 0, 9), (1, -2, 2))
     assert rule(best_first, 0.0, 9.0) == (0.0, pytest.approx(0.9))  # no tie at the bound
 

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from moses_integration.bleu import bleu_of_sums
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.candidate_pool import PoolArrays
+from tuning.optimizers.candidate_pool import Floats, PoolArrays
 from tuning.optimizers.mira import MiraState, learn, run_mira
 
 SHARES = np.array(Objective().shares)
 
 
 def plain_epoch(
-    pool: PoolArrays,
-    order: list[int],
-    weights: NDArray[np.float64],
-    background: NDArray[np.float64],
-    slack: float,
-    decay: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.float64]]]:
+    pool: PoolArrays, order: list[int], weights: Floats, background: Floats, slack: float
+) -> tuple[Floats, Floats, list[Floats]]:
     """Visit each sentence once; return weights, background, and the weights of each update."""
     updates = []
     for sentence in order:
@@ -41,7 +35,7 @@ def plain_epoch(
             if loss > 0:
                 weights = weights + min(slack, loss / (difference @ difference)) * difference
                 updates.append(weights)
-        background = decay * background + statistics[hope]
+        background = 0.999 * background + statistics[hope]
     return weights, background, updates
 
 
@@ -55,10 +49,8 @@ def test_epochs_are_those_of_the_plain_algorithm(seed: int) -> None:
     state = MiraState.from_start(pool, weights)
     for _ in range(3):
         order = rng.permutation(12)
-        learn(pool, order, np.ones(3, bool), 0.01, 0.999, SHARES, state)
-        weights, background, updates = plain_epoch(
-            pool, order.tolist(), weights, background, 0.01, 0.999
-        )
+        learn(pool, order, np.ones(3, bool), 0.01, SHARES, state)
+        weights, background, updates = plain_epoch(pool, order.tolist(), weights, background, 0.01)
         total, count = total + sum(updates), count + len(updates)
         assert state.weights == pytest.approx(weights, abs=1e-9)
         assert state.total == pytest.approx(total, abs=1e-9)
@@ -74,7 +66,7 @@ def test_a_step_is_as_small_as_it_may_be() -> None:
     gap = float(np.diff(bleu_of_sums(sums[::-1]) * sums[:, 8])[0])
     for slack, step in ((100.0, gap / 2), (0.01, 0.01)):
         state = MiraState.from_start(pool, np.zeros(2))
-        learn(pool, np.array([0]), np.ones(2, bool), slack, 0.999, SHARES, state)
+        learn(pool, np.array([0]), np.ones(2, bool), slack, SHARES, state)
         assert state.weights == pytest.approx([step, -step])
 
 
@@ -93,7 +85,6 @@ def test_hope_and_fear_meet() -> None:
 def test_where_no_epoch_is_better_the_start_stays() -> None:
     """An optimal start is returned, with a note."""
     rows = [((1.0, 0.0), of_quality(10)), ((0.0, 1.0), of_quality(2))]
-    problem = problem_of(pool_of([rows]), [0.9, 0.1])
-    solution = run_mira(problem, np.random.default_rng(1))
+    solution = run_mira(problem_of(pool_of([rows]), [0.9, 0.1]), np.random.default_rng(1))
     assert solution.weights.tolist() == [0.9, 0.1]
     assert "no epoch found better weights: the start weights are kept" in solution.notes

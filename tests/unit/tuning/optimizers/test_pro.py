@@ -37,8 +37,7 @@ def without_interpolation(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("without_interpolation")
 def test_what_separates_good_from_bad_is_learnt() -> None:
     """Signs of weights are right, noise gets little weight, and the best are chosen."""
-    problem = separable()
-    solution = run_pro(problem, np.random.default_rng(1))
+    solution = run_pro(separable(), np.random.default_rng(1))
     good, bad, noise = solution.weights
     assert good > 0 > bad
     assert abs(noise) < 0.3 * good
@@ -78,8 +77,7 @@ def test_pairs_are_the_most_different_ones(monkeypatch: pytest.MonkeyPatch) -> N
 def test_nothing_to_learn_from_keeps_the_start() -> None:
     """If all candidates of each sentence are equally good, start weights are kept, with a note."""
     rows = [((1.0, 0.0), of_quality(5)), ((0.0, 1.0), of_quality(5))]
-    problem = problem_of(pool_of([rows] * 3), [0.3, 0.7])
-    solution = run_pro(problem, np.random.default_rng(1))
+    solution = run_pro(problem_of(pool_of([rows] * 3), [0.3, 0.7]), np.random.default_rng(1))
     assert solution.weights.tolist() == [0.3, 0.7]
     assert any("no two candidates differ enough" in note for note in solution.notes)
 

@@ -8,11 +8,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.runs.json_files import write_json
-from tests.support.result_folders import (
-    write_experiment,
-    write_model,
-    write_scoring,
-)
+from tests.support.result_folders import write_experiment, write_model, write_scoring
 from tuning.report.report_page import Results, read_results
 
 

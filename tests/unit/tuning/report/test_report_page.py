@@ -14,11 +14,7 @@ from matplotlib.figure import Figure
 from moses_integration.system_building.build_settings import BuildRecord
 from phrasescore.model.folder import TrainingRecord
 from phrasescore.runs.json_files import write_json
-from tests.support.result_folders import (
-    write_comparison,
-    write_model,
-    write_tuning,
-)
+from tests.support.result_folders import write_comparison, write_model, write_tuning
 from tuning.loop.tuning_settings import Optimized, TunedRound, TuningRecord
 from tuning.metrics.metric_settings import MetricName, shown_p
 from tuning.metrics.significance import ComparedSystem
