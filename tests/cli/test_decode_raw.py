@@ -31,8 +31,7 @@ def ini(tmp_path: Path) -> Path:
 
 def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) -> None:
     """Each line stays a line; preprocess, decode and postprocess give the same text."""
-    done = phrasescore("decode", ini, "--raw", stdin=RAW.encode())
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("decode", ini, "--raw", stdin=RAW.encode()).well()
     lines = done.stdout.decode().split("\n")
     assert len(lines) == 4
     assert lines[1] == ""
@@ -81,15 +80,14 @@ def test_settings_travel_with_the_ini(phrasescore: Phrasescore, ini: Path, tmp_p
         ("filter", ini, "--input", "text", "-o", "filtered"),
         ("ini", "absolute-paths", ini, "-o", "new/x.ini"),
     ):
-        done = phrasescore(*command)
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore(*command).well()
     expected = phrasescore("decode", ini, "--raw", stdin=b"S0 S4.\n").stdout
     for copy in ("filtered/moses.ini", "new/x.ini"):
         assert phrasescore("decode", copy, "--raw", stdin=b"S0 S4.\n").stdout == expected
     (tmp_path / "new" / "text.json").unlink()
-    done = phrasescore("decode", "new/x.ini", "--raw", stdin=b"S0\n")
-    assert done.returncode == 3
-    assert b"Copy text.json from the folder that phrasescore build made" in done.stderr
+    phrasescore("decode", "new/x.ini", "--raw", stdin=b"S0\n").refused(
+        3, "Copy text.json from the folder that phrasescore build made"
+    )
 
 
 def test_a_lowercased_system_says_that_case_is_lost(phrasescore: Phrasescore, ini: Path) -> None:
@@ -103,9 +101,9 @@ def test_a_lowercased_system_says_that_case_is_lost(phrasescore: Phrasescore, in
 
 def test_raw_text_has_no_lists(phrasescore: Phrasescore, ini: Path) -> None:
     """Outputs about tokens are refused with raw text."""
-    done = phrasescore("decode", ini, "--raw", "--nbest", "list", stdin=b"s0\n")
-    assert done.returncode == 2
-    assert b"--raw and --nbest exclude each other" in done.stderr
+    phrasescore("decode", ini, "--raw", "--nbest", "list", stdin=b"s0\n").refused(
+        2, "--raw and --nbest exclude each other"
+    )
 
 
 def test_long_lines_are_cut_where_sentences_end(ini: Path) -> None:

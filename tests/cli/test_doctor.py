@@ -23,8 +23,7 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     copy_system(bundled_golden, tmp_path)
     texts = ["--source", bundled_golden / "decode" / "input.en"]
     texts += ["--reference", bundled_golden / "decode" / "input.fr"]
-    process = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "found.json")
-    assert process.returncode == 0, process.stderr
+    process = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "found.json").well()
     verdict = b"this system can be tuned; read the warnings first.\n"
     assert process.stdout.endswith(
         b"\n0 errors, 1 warning and 3 notes.\nreal Moses: "
@@ -39,8 +38,7 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
     assert (strict.returncode, strict.stdout) == (1, process.stdout)
     (tmp_path / "system" / "lm.arpa").unlink()
-    unlike = phrasescore("doctor", "system/moses.ini", *texts)
-    assert unlike.returncode == 0
+    unlike = phrasescore("doctor", "system/moses.ini", *texts).well()
     assert unlike.stdout.startswith(
         b"moses errors\n  system/moses.ini:14: system/lm.arpa does not exist"
     )
@@ -63,6 +61,4 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
         b"phrasescore: --reference needs --source, which is not given. "
         b"Add --source, or leave out --reference.\n"
     )
-    process = phrasescore("doctor", "--json")
-    assert process.returncode == 2
-    assert b"Missing argument 'SYSTEM'" in process.stderr
+    phrasescore("doctor", "--json").refused(2, "Missing argument 'SYSTEM'")

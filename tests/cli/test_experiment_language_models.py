@@ -61,8 +61,7 @@ def test_each_seed_asks_its_own_model(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path
 ) -> None:
     """Each seed trains its own model, whose weight is tuned with the others."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM")
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM").well()
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     assert [system["seeds"] for system in record["systems"][:2]] == [[1, 2], [1, 2]]
     assert all(0.02 < system["mean"] < 0.9 for system in record["texts"]["test"]["metrics"]["bleu"])
@@ -80,8 +79,7 @@ def test_lists_of_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
     """Real Moses cannot decode with the model, so its row is not run; lists can be rescored."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses").well()
     said = done.stdout.decode()
     assert "CSLM: not run; real Moses cannot use a neural language model while it decodes;" in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))

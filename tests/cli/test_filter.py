@@ -49,8 +49,7 @@ def test_tables_are_cut_down_to_all_texts(
     done = phrasescore(
         "filter", system.name, "--input", "dev", "--input", "test", "-o", "filtered",
         "--set", "search-algorithm=1", "--set", "distortion-limit=4",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     assert "TranslationModel0: 3 of 4 lines" in done.stderr.decode()
     table = tmp_path / "filtered" / "TranslationModel0.gz"
     kept = [line for line in TABLE.splitlines(True) if not line.startswith("c")]
@@ -78,9 +77,7 @@ def test_wrong_calls(
     tmp_path: Path,
 ) -> None:
     """Each wrong call prints the problem and leaves no file."""
-    done = phrasescore("filter", system.name, "--input", "dev", *arguments)
-    assert done.returncode == status
-    assert sentence in done.stderr.decode()
+    phrasescore("filter", system.name, "--input", "dev", *arguments).refused(status, sentence)
     assert not (tmp_path / "new").exists()
 
 
@@ -101,8 +98,7 @@ def test_a_killed_filter_starts_again(
 def test_the_same_call_again_finds_its_folder(phrasescore: Phrasescore, system: Path) -> None:
     """A call after a kill at the very end has nothing to do; other texts are refused."""
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
-    assert phrasescore(*command).returncode == 0
-    again = phrasescore(*command)
-    assert again.returncode == 0
+    phrasescore(*command).well()
+    again = phrasescore(*command).well()
     assert b"filtered already to the same texts" in again.stderr
     assert phrasescore("filter", system.name, "--input", "test", "-o", "out").returncode == 6

@@ -82,7 +82,7 @@ def test_the_log_of_moses(
 ) -> None:
     """In a round of an interrupted run, a link in the place of the log is refused."""
     call = tuning(toy, tmp_path)
-    assert phrasescore(*call).returncode == 0
+    phrasescore(*call).well()
     for name in _ROUND:
         (tmp_path / "tuned" / "round01" / name).unlink()
     plant(tmp_path / "tuned" / "round01" / "decoder.log", victim)

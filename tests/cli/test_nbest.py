@@ -23,8 +23,7 @@ def test_from_list_to_weights(
         *("nbest", decoded / "default.nbest.gz", "--model", "there", "--model", "back"),
         *("--source", decoded / "input.en", "-o", "dev.rnn.nbest.gz", "--threads", "1"),
         *("--table", bundled_golden / "system" / "phrase-table.gz"),
-    )
-    assert process.returncode == 0, process.stderr
+    ).well()
     assert process.stderr.startswith(b"1,200 candidates of 8,167 phrase pairs, 384 of them scored")
     with (
         gzip.open(decoded / "default.nbest.gz") as before,
@@ -35,11 +34,10 @@ def test_from_list_to_weights(
             stop = new.index(b" |||", start)
             assert new[:start] + new[stop:] == old
             assert new[start:stop].split(b" ")[3] == b"PhraseModel1="
-    process = phrasescore(
+    phrasescore(
         *("optimize", "--nbest", "dev.rnn.nbest.gz", "--reference", decoded / "input.fr"),
         *("--restarts", "2", "-o", "weights.json"),
-    )
-    assert process.returncode == 0, process.stderr
+    ).well()
     weights = json.loads((tmp_path / "weights.json").read_text())["weights"]
     assert {"PhraseModel0", "PhraseModel1", "TranslationModel0"} < set(weights)
 
@@ -106,8 +104,7 @@ def test_a_source_that_the_model_does_not_know(tmp_path: Path, phrasescore: Phra
     for source, warnings in ((b"the house", 0), (b"la maison", 1)):
         (tmp_path / "source").write_bytes(source + b"\n")
         common = ("nbest", "list", "--model", "model", "--source", "source", "-o", "out")
-        done = phrasescore(*common)
-        assert done.returncode == 0, done.stderr
+        done = phrasescore(*common).well()
         assert done.stderr.count(b"warning: the model does not know most of these") == warnings
         assert done.stderr.count(b"100.00% of the words of the source text are") == warnings
 
@@ -132,8 +129,7 @@ def test_scores_of_another_program(
     scored = phrasescore(
         *("nbest", "list", "--scores", "comet.gz", "--scores", "rule", "-o", "out"),
         *("--name", "Comet", "--name", "Rule"),
-    )
-    assert scored.returncode == 0, scored.stderr
+    ).well()
     assert scored.stderr == b"6 candidates\n"
     found = (tmp_path / "out").read_bytes().splitlines(keepends=True)
     expected = ["0.5", "-0.001", "2", "-7.25", "0", "1.23457e+06"]
@@ -160,20 +156,17 @@ def test_scores_lead_optimize_and_rerank(
         overlaps.append(sum(word in wanted for word in given) - abs(len(given) - len(wanted)))
     (tmp_path / "oracle").write_text("".join(f"{overlap}\n" for overlap in overlaps))
     named = ("--scores", "oracle", "--name", "Oracle")
-    done = phrasescore("nbest", decoded / "default.nbest.gz", *named, "-o", "out.nbest")
-    assert done.returncode == 0, done.stderr
+    phrasescore("nbest", decoded / "default.nbest.gz", *named, "-o", "out.nbest").well()
     common = ("--reference", decoded / "input.fr")
     bleu = {}
     for name, nbest in (("plain", decoded / "default.nbest.gz"), ("oracle", "out.nbest")):
-        optimized = phrasescore(
+        phrasescore(
             *("optimize", "--nbest", nbest, *common, "--restarts", "2", "-o", f"{name}.json")
-        )
-        assert optimized.returncode == 0, optimized.stderr
-        reranked = phrasescore(
+        ).well()
+        phrasescore(
             *("rerank", nbest, "--weights", f"{name}.json", "-o", f"{name}.fr"),
             *("--source", decoded / "input.en"),
-        )
-        assert reranked.returncode == 0, reranked.stderr
+        ).well()
         said = phrasescore("evaluate", f"{name}.fr", *common, "--metric", "bleu", "--json")
         bleu[name] = json.loads(said.stdout)["results"][0]["bleu"]
     weights = json.loads((tmp_path / "oracle.json").read_text())["weights"]
@@ -193,8 +186,7 @@ def test_scores_after_a_model_killed_in_the_middle(
     command = ["nbest", "list", "--model", "model", "--scores", "numbers", "--source", "source"]
     command += ["--threads", "1", "-o"]
     killed_after_a_block(start_phrasescore, tmp_path, "out", *command, "out")
-    again = phrasescore(*command, "out")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*command, "out").well()
     assert b"out: continuing after line 1,250" in again.stderr
     lines = (tmp_path / "out").read_bytes().splitlines()
     found = [line.split(b" ||| ")[2].split() for line in lines]
@@ -224,9 +216,9 @@ def test_refused_scores(tmp_path: Path, phrasescore: Phrasescore) -> None:
         (["--name", "A B"], 2, "'A B' cannot be the name of a feature"),
         (["--name", "A", "--name", "B"], 2, "2 names for 0 models and 1 file of scores"),
     ]:
-        done = phrasescore("nbest", "list", "--scores", "scores", "-o", "out", *options)
-        assert done.returncode == status
-        assert message in done.stderr.decode()
+        phrasescore("nbest", "list", "--scores", "scores", "-o", "out", *options).refused(
+            status, message
+        )
     nothing = phrasescore("nbest", "list", "-o", "out")
     assert nothing.returncode == 2
     assert nothing.stderr.startswith(b"phrasescore: no model and no scores. Give --model FOLDER")

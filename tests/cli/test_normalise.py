@@ -56,10 +56,9 @@ def test_other_words_or_options_train_again_what_they_change(
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:600]), "utf-8")
     command = "normalise", "train", "words.tsv", "n", "--dev", DEV
-    assert phrasescore(*command).returncode == 0
+    phrasescore(*command).well()
     (tmp_path / "words.tsv").write_text("".join(lines[:900]), "utf-8")
-    done = phrasescore(*command)
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command).well()
     assert re.search(rb"^build: [0-9.]+ s$", done.stderr, re.MULTILINE)
     assert len((tmp_path / "n" / "train.source").read_text("utf-8").splitlines()) > 600
 
@@ -76,15 +75,13 @@ def test_an_attention_model_chooses_among_the_forms(
     (tmp_path / "dev.tsv").write_text("".join(lines[40:100]), "utf-8")
     done = phrasescore(
         "normalise", "train", "words.tsv", "a folder", "--dev", "dev.tsv", "--neural"
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     assert b"\nrescoring: computing AttentionModel0\n" in done.stderr
     record = tmp_path / "a folder" / "normaliser.json"
     choice = json.loads(record.read_text())
     assert choice["right"] >= choice["system_right"]
     record.write_text(json.dumps(choice | {"attention": True, "remembered": None}))
-    done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n")
-    assert done.returncode == 0, done.stderr
+    done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n").well()
     assert len(done.stdout.split()) == 2
 
 
@@ -117,8 +114,7 @@ def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: 
     pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n\tdonc\n" * 6
     (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
     command = "normalise", "train", "a.tsv", "n", "--dev", "a.tsv", "--lowercase"
-    done = phrasescore(*command)
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command).well()
     said = done.stderr.decode()
     assert "note: a.tsv: 36 texts in decomposed Unicode (NFD), composed here (NFC)" in said
     assert "note: a.tsv: 6 normal forms without a word skipped" in said
@@ -158,8 +154,7 @@ def test_words_from_standard_input(
     dev = tmp_path_factory.mktemp("other") / "dev.tsv"
     dev.write_bytes(b"".join(DEV.read_bytes().splitlines(keepends=True)[:40]))
     pairs = b"".join(TRAINING.read_bytes().splitlines(keepends=True)[:40])
-    done = phrasescore("normalise", "train", "-", ".", "--dev", dev, stdin=pairs)
-    assert done.returncode == 0, done.stderr
+    phrasescore("normalise", "train", "-", ".", "--dev", dev, stdin=pairs).well()
 
 
 def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:

@@ -53,8 +53,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
         *("prune", "table", "-o", "small.gz", "--top", "1", "--column", "2", "--threshold", "0.1"),
         *("--significance", "a+e", "--sentences", "10", "--drop", "drop.tsv"),
         *("--reordering", "reordering", "--reordering-output", "r.gz", "--json"),
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()
     kept = gzip.decompress((folder / "small.gz").read_bytes())
     assert kept == lines_of(TABLE)[2]
     expected = plain_pruning(
@@ -81,8 +80,9 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
 
 def test_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
     """Pruning works through pipes, and leaves no work files."""
-    done = phrasescore(*("prune", "-", "-o", "-", "--top", "1", "--column", "2"), stdin=TABLE)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(
+        *("prune", "-", "-o", "-", "--top", "1", "--column", "2"), stdin=TABLE
+    ).well()
     expected = plain_pruning(lines_of(TABLE), value=lambda line: scores_of(line)[1], top=1)
     assert lines_of(done.stdout) == expected
     assert b" 2 beyond the best\n" in done.stderr

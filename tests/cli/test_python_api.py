@@ -68,8 +68,7 @@ def test_scores_are_those_of_score_text(
     (tmp_path / "texts").write_text("".join(f"{line}\n" for line in lines))
     done = phrasescore(
         *("score-text", "--model", models / kind, "texts", "--words", "-o", "scored", "--json")
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     columns = [line.split("\t")[-2:] for line in lines_of(tmp_path / "scored")]
     loaded = package.load(models / kind)
     assert loaded.score(texts) == pytest.approx([float(total) for total, _ in columns], abs=1e-6)
@@ -109,11 +108,10 @@ def test_translations_are_those_of_decode(
     nbest: int, system: Path, phrasescore: Phrasescore
 ) -> None:
     """Translations are equal for sentences given together or singly; tables are read once."""
-    done = phrasescore(
+    phrasescore(
         *("decode", "system/moses.ini", "-i", "decode/input.en", "-o", "out"),
         *(("--nbest", "list", "--nbest-size", str(nbest)) if nbest > 1 else ()),
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     decoder = moses_integration.Decoder("system/moses.ini")
     sentences = lines_of(system / "decode" / "input.en")
     together = decoder.translate(sentences, nbest=nbest, threads=2)
@@ -185,8 +183,7 @@ def test_weights_are_those_of_tune(
 ) -> None:
     """Folder and weights equal those of ``tune``; a repeated call has nothing to do."""
     toy = write_toy_system(tmp_path / "toy")
-    done = phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1").well()
     expected = json.loads((tmp_path / "tuned" / "weights.json").read_text())
     monkeypatch.chdir(tmp_path)
     said: list[str] = []

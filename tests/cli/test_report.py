@@ -39,18 +39,16 @@ def test_a_page_among_the_results_and_again(
 ) -> None:
     """The page may be written into the results folder; a second report is equal."""
     call = ("report", results, "-o", results / "report.html")
-    done = phrasescore(*call)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*call).well()
     said = done.stdout.decode()
     assert "1 model, 1 scored table, 1 tuned system, 1 comparison" in said
     assert not done.stderr
     first = (results / "report.html").read_bytes()
-    assert phrasescore(*call).returncode == 0
+    phrasescore(*call).well()
     assert (results / "report.html").read_bytes() == first
     piped = phrasescore(*call[:3], "-")
     assert piped.stdout == first
-    outside = phrasescore("report", results, "-o", "page.html")
-    assert outside.returncode == 0, outside.stderr.decode()
+    phrasescore("report", results, "-o", "page.html").well()
     assert (tmp_path / "page.html").exists()
 
 
@@ -126,8 +124,7 @@ def test_a_link_in_the_place_of_a_result(
             os.mkfifo(path)
         else:
             path.symlink_to(target)
-        done = phrasescore("report", folder, "-o", "page.html")
-        assert done.returncode == 0, done.stderr
+        done = phrasescore("report", folder, "-o", "page.html").well()
         if file == "result.json":
             assert b"result.json" in done.stderr
         text = (tmp_path / "page.html").read_text("utf-8")

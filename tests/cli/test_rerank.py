@@ -16,10 +16,9 @@ def test_from_list_to_translations(
     nbest = bundled_golden / "tuning" / "run1.best30.gz"
     references = bundled_golden / "tuning" / "refs.fr"
     common = ("--nbest", nbest, "--reference", references, "--restarts", "2")
-    assert phrasescore("optimize", *common, "-o", "weights.json").returncode == 0
+    phrasescore("optimize", *common, "-o", "weights.json").well()
     choose = ("rerank", nbest, "--weights", "weights.json")
-    done = phrasescore(*choose, "-o", "out.fr.gz")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*choose, "-o", "out.fr.gz").well()
     assert done.stderr == (
         b"120 sentences, 3,532 candidates; 54 translations other than the list's first\n"
     )
@@ -35,8 +34,7 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     system = bundled_golden / "system" / "moses.ini"
     choose = ("rerank", bundled_golden / "decode" / "default.nbest.gz", "-o", "-")
     source = ("--source", bundled_golden / "decode" / "input.en")
-    own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1")
-    assert own.returncode == 0, own.stderr.decode()
+    own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1").well()
     weighted = phrasescore(*choose, *source, "--mbr", "--mbr-scale", "0.1", "--weights", system)
     # totals also contain -100 for an unknown word, which is equal for all candidates of a sentence
     assert weighted.stdout == own.stdout

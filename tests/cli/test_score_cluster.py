@@ -75,16 +75,14 @@ def test_bytes_of_one_machine(
     data: Path, here: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """Compressed and plain output, report and precision equal those of one machine."""
-    done = phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json").well()
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
     assert without_times(tmp_path / "out.json") == without_times(here / "out.json")
     reports = [json.loads((folder / "out.json").read_bytes()) for folder in (tmp_path, here)]
     used = [report["provenance"]["settings"]["numerics"] for report in reports]
     assert used[0] == used[1]
     assert reports[0]["processors"]
-    done = phrasescore(*arguments(data, dask), "-o", "plain")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*arguments(data, dask), "-o", "plain").well()
     assert (tmp_path / "plain").read_bytes() == gzip.decompress((here / "out.gz").read_bytes())
 
 
@@ -140,8 +138,7 @@ def test_a_run_goes_on_as_it_began(
     assert done.status == 0, done.errors
     assert b"continuing after line" in done.errors
     assert f"model: {precision} is used, as before".encode() in done.errors
-    here = phrasescore(*call[:-4], "-o", "here.gz", *asked)
-    assert here.returncode == 0, here.stderr
+    phrasescore(*call[:-4], "-o", "here.gz", *asked).well()
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "here.gz").read_bytes()
 
 
@@ -151,9 +148,9 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     done = phrasescore(*call, "-o", "out", "--threads", "1")
     assert (done.returncode, b"--cluster and --threads exclude" in done.stderr) == (2, True)
     if not torch.cuda.is_available():
-        done = phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32")
-        assert done.returncode == 9
-        assert b"cannot score: there is no CUDA device" in done.stderr
+        phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32").refused(
+            9, "cannot score: there is no CUDA device"
+        )
     (tmp_path / "no.json").write_text("[]")
     done = phrasescore(*call[:-1], "no.json", "-o", "out")
     assert done.returncode == 9
@@ -161,9 +158,9 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     shutil.copytree(data / "model", tmp_path / "broken")
     with (tmp_path / "broken" / "model.safetensors").open("ab") as stream:
         stream.write(b"x")
-    done = phrasescore(*call, "--model", "broken", "-o", "out")
-    assert done.returncode == 9
-    assert b"cannot score: damaged: model.safetensors" in done.stderr
+    done = phrasescore(*call, "--model", "broken", "-o", "out").refused(
+        9, "cannot score: damaged: model.safetensors"
+    )
     assert b"the worker tcp://" in done.stderr
     assert not any(path.name.startswith((".out", "out")) for path in tmp_path.iterdir())
 

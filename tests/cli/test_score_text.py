@@ -59,14 +59,12 @@ def test_equal_to_the_column_of_score(
     """The ln p of a table's pairs equal the probabilities of ``score``, in both forms of text."""
     done = phrasescore(
         *("score", "--precision", "fp32", "--model", data / model, data / "table", "-o", "-")
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     columns = [parse_scores(parse_entry(line).scores) for line in done.stdout.split(b"\n")[:-1]]
     piped = phrasescore(
         *("score-text", "--model", data / model, "-"),
         stdin=(data / "pairs.tsv.gz").read_bytes(),
-    )
-    assert piped.returncode == 0, piped.stderr
+    ).well()
     lines = piped.stdout.split(b"\n")[:-1]
     for line, scores in zip(lines, columns, strict=True):
         assert float(line.split(b"\t")[2]) == pytest.approx(math.log(scores[-1]), abs=1e-4)
@@ -160,8 +158,7 @@ def test_another_run_begins_anew(
     others = {"--words": ["--words"], "--batch-size": ["--batch-size", "9"]}
     others["--on-error"] = ["--on-error", "skip"]
     model = data / ("backwards" if change == "model" else "model")
-    done = phrasescore(*command, model, *others.get(change, []))
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command, model, *others.get(change, [])).well()
     assert b"is discarded" in done.stderr and b"continuing" not in done.stderr
 
 
@@ -204,12 +201,10 @@ def test_zero_bytes(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> Non
     stopped = phrasescore(*command)
     assert (stopped.returncode, stopped.stdout) == (3, b"")
     assert b"a zero byte after 7 bytes" in stopped.stderr
-    skipped = phrasescore(*command, "--on-error", "skip")
-    assert skipped.returncode == 0, skipped.stderr
+    skipped = phrasescore(*command, "--on-error", "skip").well()
     assert skipped.stdout.split(b"\n")[1] == b"e\0\tf1\t"
     assert b"1 line could not be scored" in skipped.stderr
-    best = phrasescore(*command, "--on-error", "skip", "--keep", "100%", "-o", "best")
-    assert best.returncode == 0, best.stderr
+    phrasescore(*command, "--on-error", "skip", "--keep", "100%", "-o", "best").well()
     assert (tmp_path / "best").read_bytes().count(b"\n") == 2
 
 
@@ -221,8 +216,7 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     assert (stopped.returncode, stopped.stdout) == (3, b"")
     assert b"standard input:2: the target token f1 has 1 factor, so there is no" in stopped.stderr
     assert stopped.stderr.count(b"\n") == 1
-    skipped = phrasescore(*arguments, "--on-error", "skip", "--words", stdin=text)
-    assert skipped.returncode == 0, skipped.stderr
+    skipped = phrasescore(*arguments, "--on-error", "skip", "--words", stdin=text).well()
     lines = skipped.stdout.split(b"\n")
     assert lines[1] == b"e1|x\tf1\t\t"
     # an empty target is </s> alone
@@ -330,12 +324,12 @@ def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) 
     """Skipped lines are never kept; a share refers to lines with a score."""
     text = b"e1\tf1\nno tab\n\tf2\ne2\tf2\r\n"
     command = ["score-text", "--model", data / "model", "--on-error", "skip", "-"]
-    low = phrasescore(*command, "--keep", "-1000", stdin=text)
-    assert low.returncode == 0, low.stderr
+    low = phrasescore(*command, "--keep", "-1000", stdin=text).well()
     assert [line.split(b"\t")[0] for line in low.stdout.splitlines()] == [b"e1", b"e2"]
     assert b"4 lines, " in low.stderr and b"2 kept" in low.stderr
-    half = phrasescore(*command, "--keep", "50%", "-o", "half", "--json-file", "json", stdin=text)
-    assert half.returncode == 0, half.stderr
+    half = phrasescore(
+        *command, "--keep", "50%", "-o", "half", "--json-file", "json", stdin=text
+    ).well()
     assert b"1 kept" in half.stderr
 
 
@@ -349,11 +343,9 @@ def test_a_share_killed_in_the_middle(
     command += ["--model", str(data / "model"), "--model", str(data / "backwards"), "-o"]
     killed_after_a_block(start_phrasescore, tmp_path, ".out.scored.gz", *command, "out")
     assert not (tmp_path / "out").exists()
-    again = phrasescore(*command, "out")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*command, "out").well()
     assert b"continuing after line" in again.stderr
-    whole = phrasescore(*command, "whole")
-    assert whole.returncode == 0, whole.stderr
+    phrasescore(*command, "whole").well()
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert len((tmp_path / "out").read_bytes().splitlines()) == 4500
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs", "whole"]
@@ -398,13 +390,11 @@ def test_a_share_killed_after_the_last_block(
 ) -> None:
     """Kills during the selection or before the cleanup do not change the output."""
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
-    whole = phrasescore(*command, "-o", "whole")
-    assert whole.returncode == 0, whole.stderr
+    phrasescore(*command, "-o", "whole").well()
     program = ("-c", _KILLED_AT, place)
     killed = run_fresh(tmp_path, *command, "-o", "out", program=program)
     assert killed.returncode == -9, killed.stderr
-    again = phrasescore(*command, "-o", "out")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*command, "-o", "out").well()
     assert (b"continuing after line 300" in again.stderr) == goes_on
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]

@@ -59,8 +59,7 @@ def scores(
             (system / "moses.tuned.ini").read_text().replace(" path=", f" path={system}/")
         )
         own = [f"-{word}" if word.startswith("-") else word for word in options]
-        ours = phrasescore("decode", ini, "--output-hypo-score", *own, stdin=text)
-        assert ours.returncode == 0, ours.stderr.decode()
+        ours = phrasescore("decode", ini, "--output-hypo-score", *own, stdin=text).well()
         return mean_score(ours.stdout), mean_score(theirs.stdout)
 
     return both

@@ -35,17 +35,15 @@ def test_both_decoders_agree(
         (tmp_path / "lm.arpa").write_bytes(stream.read())
     ini = (system / "moses.ini").read_text().replace("reordering-table", "new-reordering")
     (tmp_path / "moses.ini").write_text(ini.replace("system/", ""))
-    made = phrasescore(
+    phrasescore(
         *("generate", "--model", "model", "--table", system / "phrase-table.gz"),
         *("--reordering", system / "reordering-table.gz"),
         *("--reordering-output", "new-reordering.gz", "-o", "table.gz"),
         *("--beam", "3", "--max-length", "2"),
         *(["--extend"] if extend else []),
-    )
-    assert made.returncode == 0, made.stderr
+    ).well()
     arguments = "ini", "add-column", "moses.ini", "--table", "table.gz", "-o", "new.ini"
-    added = phrasescore(*arguments)
-    assert added.returncode == 0, added.stderr
+    phrasescore(*arguments).well()
     text = (tmp_path / "new.ini").read_text()
     (tmp_path / "new.ini").write_text(re.sub("(TranslationModel0=.*) .+ .+", r"\1 1 1", text))
     lines = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[:20]
@@ -57,8 +55,7 @@ def test_both_decoders_agree(
         capture_output=True,
         check=True,
     ).stdout
-    ours = phrasescore("decode", "new.ini", "-i", "-", "-t", stdin=source)
-    assert ours.returncode == 0, ours.stderr
+    ours = phrasescore("decode", "new.ini", "-i", "-", "-t", stdin=source).well()
     assert [line.split() for line in ours.stdout.split(b"\n")] == [
         line.split() for line in theirs.split(b"\n")
     ]

@@ -21,8 +21,7 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     toy = write_toy_system(tmp_path / "toy")
     call = toy.tuning()
     for decoder, program in (("moses", ["--moses-bin", moses_bin]), ("embedded", [])):
-        done = phrasescore(*call, "-o", decoder, "--decoder", decoder, *program, "--rounds", "3")
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore(*call, "-o", decoder, "--decoder", decoder, *program, "--rounds", "3").well()
 
     # with the weights of the first round, which are equal
     lists = [
@@ -60,6 +59,5 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     (tmp_path / "output").write_bytes(said)
     scored = phrasescore(
         "evaluate", "output", "--reference", toy.reference, "--metric", "bleu", "--json"
-    )
-    assert scored.returncode == 0, scored.stderr.decode()
+    ).well()
     assert json.loads(scored.stdout)["results"][0]["bleu"] == pytest.approx(found["bleu"])

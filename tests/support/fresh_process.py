@@ -14,18 +14,36 @@ from tests.support.warm_process import PROJECT
 PHRASESCORE = ("-m", "phrasescore")
 
 
+class Done(subprocess.CompletedProcess[bytes]):
+    """A command that has ended."""
+
+    def well(self) -> Done:
+        """Check that the command has succeeded."""
+        assert self.returncode == 0, (self.args, self.stdout, self.stderr)
+        return self
+
+    def refused(self, status: int, sentence: str) -> Done:
+        """Check that the command has ended with this status, and says this on standard error."""
+        errors = self.stderr.decode("utf-8", "replace")
+        assert self.returncode == status, errors
+        assert sentence in errors
+        assert "Traceback" not in errors
+        return self
+
+
 def run_fresh(
     folder: Path,
     *arguments: str | Path,
     program: tuple[str, ...] = PHRASESCORE,
     environment: Mapping[str, str] | None = None,
     **more: Any,
-) -> subprocess.CompletedProcess[bytes]:
+) -> Done:
     """Run ``phrasescore``, or another program of Python, in a folder; catch what it prints."""
-    return subprocess.run(
+    done = subprocess.run(
         [sys.executable, *program, *arguments],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(PROJECT), **(environment or {})},
         **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "timeout": 600, **more},
         check=False,
     )
+    return Done(done.args, done.returncode, done.stdout, done.stderr)
