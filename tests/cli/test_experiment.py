@@ -199,8 +199,7 @@ def test_the_folder_of_another_command_is_refused(
             assert path.read_text() == '{"kind": "tune"}\n'
             path.unlink()
         assert list((experiment.parent / "results").iterdir()) == []
-    done = phrasescore("experiment", experiment.name, "-o", ".")
-    assert done.returncode == 6
+    phrasescore("experiment", experiment.name, "-o", ".").refused(6)
 
 
 def test_a_run_stopped_at_any_file_continues(

@@ -13,6 +13,7 @@ import pytest
 from phrasescore.cli import cli
 from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
+from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
 WORDS = b"a b c d".split()
@@ -88,13 +89,13 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     data: Path, bundled_golden: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """All steps work on the sample corpus's system, from generating to decoding."""
-    system = bundled_golden / "system"
+    system = copy_system(bundled_golden, tmp_path)
     with gzip.open(system / "phrase-table.gz") as stream:
         words = {word for line in stream for word in line.split(b" ||| ")[0].split()}
     save_random_model(tmp_path / "model", words, [b"le", b"la", b"chien"])
     command = ["generate", "--model", "model", "--table", system / "phrase-table.gz"]
     command += ["--reordering", system / "reordering-table.gz"]
-    command += ["--reordering-output", "new-reordering.gz", "--extend"]
+    command += ["--reordering-output", "system/new-reordering.gz", "--extend"]
     command += ["--beam", "2", "--max-length", "1"]
     phrasescore(*command, "-o", "table.gz").well()
     lines = gzip.decompress((tmp_path / "table.gz").read_bytes()).splitlines(keepends=True)
@@ -104,18 +105,14 @@ def test_an_extended_table_goes_through_ini_doctor_and_decoder(
     assert [(s, t, rest) for s, t, _, rest in kept] == [(s, t, rest) for s, t, _, rest in own]
     assert len(lines) > len(own)
     assert sorted(lines) == lines
-    with gzip.open(tmp_path / "new-reordering.gz") as stream:
+    with gzip.open(system / "new-reordering.gz") as stream:
         reordered = [line.split(b" ||| ") for line in stream]
     assert [line[:2] for line in reordered] == [line.split(b" ||| ")[:2] for line in lines]
     assert all(sum(map(float, line[2].split())) == pytest.approx(2, abs=1e-4) for line in reordered)
-    with gzip.open(system / "lm.arpa.gz") as stream:
-        (tmp_path / "lm.arpa").write_bytes(stream.read())
-    ini = (system / "moses.ini").read_text().replace("reordering-table", "new-reordering")
-    ini = ini.replace("system/", "")
-    (tmp_path / "moses.ini").write_text(ini)
-    arguments = "ini", "add-column", "moses.ini", "--table", "table.gz", "-o", "new.ini"
-    for command in (arguments, ("doctor", "new.ini")):
-        phrasescore(*command).well()
+    ini = system / "moses.ini"
+    ini.write_text(ini.read_text().replace("reordering-table", "new-reordering"))
+    phrasescore("ini", "add-column", ini, "--table", "table.gz", "-o", "new.ini").well()
+    phrasescore("doctor", "new.ini").well()
     text = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[0]
     done = phrasescore(
         "decode", "new.ini", "-i", "-", "--weight", "TranslationModel0= 0 0 0 0 0 9", stdin=text

@@ -50,8 +50,7 @@ def test_a_packed_system_needs_nothing_else(
     ]
     assert sorted(paths) == ["LM0.lm.arpa", "LexicalReordering0.reordering", "NeuralLM0.lm",
                              "TranslationModel0.table"]  # fmt: skip
-    taken = phrasescore("ini", "pack", "moved", "moved")
-    assert taken.returncode == 2
+    phrasescore("ini", "pack", "moved", "moved").refused(2)
 
 
 def test_an_ini_alone_is_packed_without_rescoring(
@@ -63,8 +62,7 @@ def test_an_ini_alone_is_packed_without_rescoring(
     phrasescore("ini", "pack", ini, "packed").well()
     assert not (tmp_path / "packed" / "rescoring.json").exists()
     (system / "table").unlink()
-    missing = phrasescore("ini", "pack", ini, "other")
-    assert missing.returncode == 3
+    phrasescore("ini", "pack", ini, "other").refused(3, "table")
     assert not (tmp_path / "other").exists()
 
 
@@ -87,12 +85,10 @@ def test_doctor_examines_what_rescores(
     content = json.loads(good)
     del content["weights"]["LM0"]
     path.write_text(json.dumps(content))
-    done = phrasescore("doctor", "system")
-    assert done.returncode == 1
+    done = phrasescore("doctor", "system").refused(1)
     assert b"rescoring.json: " in done.stdout
     assert b"LM0" in done.stdout
     path.write_text(good)
     (system / "models" / "There" / "model.safetensors").write_bytes(b"x")
-    done = phrasescore("doctor", "system")
-    assert done.returncode == 1
+    done = phrasescore("doctor", "system").refused(1)
     assert b"damaged: model.safetensors" in done.stdout

@@ -18,18 +18,9 @@ from tests.support.unshared_scorer import UnsharedScorer
 
 WORDS = [b"w%d" % number for number in range(12)]
 KINDS = ["feed-forward-lm", "rnn-lm"]
-TRAIN = [
-    "train",
-    "train.fr.gz",
-    "lm",
-    "--kind",
-    "feed-forward-lm",
-    "--order",
-    "3",
-    "--threads",
-    "1",
-]
-TRAIN += ["--embedding", "8", "--hidden", "16", "--second-hidden", "12", "--learning-rate", "0.01"]
+TRAIN = ["train", "train.fr.gz", "lm", "--kind", "feed-forward-lm", "--order", "3"]
+TRAIN += ["--threads", "1", "--embedding", "8", "--hidden", "16", "--second-hidden", "12"]
+TRAIN += ["--learning-rate", "0.01"]
 
 
 def sentences(count: int) -> list[bytes]:
@@ -124,9 +115,7 @@ def test_wrong_input(
     """Each wrong input prints one sentence and leaves no model."""
     (tmp_path / "train.fr.gz").write_bytes(gzip.compress(b""))
     (tmp_path / "dev.fr").write_bytes(b"w1 w2\n")
-    done = phrasescore(*TRAIN, *arguments)
-    assert (done.returncode, message in done.stderr.decode()) == (code, True), done.stderr.decode()
-    assert b"Traceback" not in done.stderr
+    phrasescore(*TRAIN, *arguments).refused(code, message)
     assert not (tmp_path / "lm").exists()
 
 
@@ -166,11 +155,10 @@ def test_texts_are_scored(kind: str, phrasescore: Phrasescore, tmp_path: Path) -
         assert sum(map(float, words.split())) == pytest.approx(value, abs=1e-4)
         assert len(words.split()) == len(line.split(b"\t")[0].split()) + 1
     assert b"1 of " in done.stderr and b" unknown (</s> counted), perplexity" in done.stderr
-    two = phrasescore("score-text", "--model", "lm", "text.gz", "text.gz")
-    assert (two.returncode, two.stderr) == (
-        2,
+    two = phrasescore("score-text", "--model", "lm", "text.gz", "text.gz").refused(2)
+    assert two.stderr == (
         b"phrasescore: 2 files, but this kind of model takes at most 1. Give the text alone: a "
-        b"language model has no source.\n",
+        b"language model has no source.\n"
     )
 
 

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import unicodedata
 from pathlib import Path
 
@@ -14,21 +13,21 @@ import pytest
 
 from phrasescore.errors import CorpusError
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import Done
 from tuning.normalisation.word_pairs import Memory
 
 CORPUS = PROJECT / "sample_corpus"
 TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
 
 
-def train(phrasescore: Phrasescore, *more: str) -> subprocess.CompletedProcess[bytes]:
+def train(phrasescore: Phrasescore, *more: str) -> Done:
     return phrasescore("normalise", "train", TRAINING, "n", "--dev", DEV, *more)
 
 
 def test_from_words_to_text(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """A normaliser is trained once, reports its accuracy, normalises words and can be moved."""
     (tmp_path / "words").write_text("speaking\nlistening\nuncle\nvery\n" * 3)
-    done = train(phrasescore, "--language-model-text", "words", "--threads", "1")
-    assert done.returncode == 0, done.stderr
+    done = train(phrasescore, "--language-model-text", "words", "--threads", "1").well()
     assert re.search(rb"^build: [0-9.]+ s$", done.stderr, re.MULTILINE)
     measured = phrasescore("normalise", "evaluate", "n", TEST, "--json")
     scores = json.loads(measured.stdout)
@@ -87,7 +86,7 @@ def test_an_attention_model_chooses_among_the_forms(
 
 def test_a_normaliser_from_someone_else(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Its folder never becomes the current folder, and a pipe in it is not waited for."""
-    assert train(phrasescore).returncode == 0
+    train(phrasescore).well()
     (tmp_path / "n" / ".numba_config.yaml").write_text("cache_dir: stolen\n")
     apply = "normalise", "apply", "n", "-"
     assert phrasescore(*apply, stdin=b"hovse\n").stdout == b"house\n"
@@ -161,10 +160,10 @@ def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Training writes only into a folder of its own, whose files are no inputs."""
     (tmp_path / "n").mkdir()
     shutil.copy(DEV, tmp_path / "n" / "dev.source")
-    done = phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source")
-    assert (done.returncode, b"the training could replace this input" in done.stderr) == (2, True)
-    done = train(phrasescore)
-    assert (done.returncode, b"the folder is not empty" in done.stderr) == (6, True)
+    phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source").refused(
+        2, "the training could replace this input"
+    )
+    train(phrasescore).refused(6, "the folder is not empty")
     assert [path.name for path in (tmp_path / "n").iterdir()] == ["dev.source"]
     assert (tmp_path / "n" / "dev.source").read_bytes() == DEV.read_bytes()
 

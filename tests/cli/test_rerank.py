@@ -41,14 +41,12 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     best = phrasescore(*choose, *source, "--weights", system)
     assert best.stdout.count(b"\n") == own.stdout.count(b"\n") == 40
     assert best.stdout != own.stdout
-    done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
-    assert (done.returncode, done.stderr) == (
-        2,
+    done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1").refused(2)
+    assert done.stderr == (
         b"phrasescore: --mbr-scale needs --minimum-bayes-risk, which is not given. "
-        b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n",
+        b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n"
     )
-    done = phrasescore(*choose)
-    assert done.returncode == 2
+    done = phrasescore(*choose).refused(2)
     assert done.stderr.startswith(
         b"phrasescore: the command does not say how to choose. Give --weights FILE"
     )

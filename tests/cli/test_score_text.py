@@ -189,8 +189,7 @@ def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) 
     words += ["--json", "-o", os.devnull]
     with Path("/dev/full").open("wb") as full:
         done = run_fresh(tmp_path, *words, "--json-file", "record.json", stdout=full)
-    assert done.returncode == 8
-    assert b"No space left on device" in done.stderr
+    done.refused(8, "No space left on device")
     assert not (tmp_path / "record.json").exists()
 
 
@@ -198,9 +197,8 @@ def test_zero_bytes(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> Non
     """A line with a zero byte stops the command, or is skipped like any other faulty line."""
     (tmp_path / "pairs").write_bytes(b"e1\tf1\ne\0\tf1\ne2\tf1\n")
     command = ["score-text", "--model", data / "model", "pairs"]
-    stopped = phrasescore(*command)
-    assert (stopped.returncode, stopped.stdout) == (3, b"")
-    assert b"a zero byte after 7 bytes" in stopped.stderr
+    stopped = phrasescore(*command).refused(3, "a zero byte after 7 bytes")
+    assert stopped.stdout == b""
     skipped = phrasescore(*command, "--on-error", "skip").well()
     assert skipped.stdout.split(b"\n")[1] == b"e\0\tf1\t"
     assert b"1 line could not be scored" in skipped.stderr
@@ -255,8 +253,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
     with text.open("ab") as output:
         command = ("score-text", "--model", data / "model", text)
         done = run_fresh(tmp_path, *command, stdout=output)
-    assert done.returncode == 2
-    assert b"--output would replace an input" in done.stderr
+    done.refused(2, "--output would replace an input")
     assert text.read_bytes() == b"e1\tf1\n"
 
 

@@ -118,7 +118,7 @@ def test_decoding(tmp_path: Path, bundled_golden: Path, moses_bin: Path) -> None
     given = bundled_golden / "extraction"
     texts = [str(given / name) for name in ("corpus.en", "corpus.fr")]
     alignment = str(given / "aligned.grow-diag-final-and")
-    run_fresh(tmp_path, "build", *texts, "system/", "--alignment", alignment).check_returncode()
+    run_fresh(tmp_path, "build", *texts, "system/", "--alignment", alignment).well()
     moses = subprocess.run(
         [moses_bin / "moses", "-f", "system/moses.ini"],
         cwd=tmp_path,

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Phrasescore
+from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
 pytestmark = pytest.mark.moses
@@ -24,26 +25,23 @@ def test_both_decoders_agree(
     tmp_path: Path,
 ) -> None:
     """Both give equal translations of the sample text, some of them with new pairs."""
-    system = bundled_golden / "system"
+    system = copy_system(bundled_golden, tmp_path)
     words: list[set[bytes]] = [set(), set()]
     with gzip.open(system / "phrase-table.gz") as stream:
         for line in stream:
             for side, phrase in zip(words, line.split(b" ||| ")[:2], strict=True):
                 side.update(phrase.split())
     save_random_model(tmp_path / "model", words[0], words[1])
-    with gzip.open(system / "lm.arpa.gz") as stream:
-        (tmp_path / "lm.arpa").write_bytes(stream.read())
-    ini = (system / "moses.ini").read_text().replace("reordering-table", "new-reordering")
-    (tmp_path / "moses.ini").write_text(ini.replace("system/", ""))
+    ini = system / "moses.ini"
+    ini.write_text(ini.read_text().replace("reordering-table", "new-reordering"))
     phrasescore(
         *("generate", "--model", "model", "--table", system / "phrase-table.gz"),
         *("--reordering", system / "reordering-table.gz"),
-        *("--reordering-output", "new-reordering.gz", "-o", "table.gz"),
+        *("--reordering-output", "system/new-reordering.gz", "-o", "table.gz"),
         *("--beam", "3", "--max-length", "2"),
         *(["--extend"] if extend else []),
     ).well()
-    arguments = "ini", "add-column", "moses.ini", "--table", "table.gz", "-o", "new.ini"
-    phrasescore(*arguments).well()
+    phrasescore("ini", "add-column", ini, "--table", "table.gz", "-o", "new.ini").well()
     text = (tmp_path / "new.ini").read_text()
     (tmp_path / "new.ini").write_text(re.sub("(TranslationModel0=.*) .+ .+", r"\1 1 1", text))
     lines = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[:20]

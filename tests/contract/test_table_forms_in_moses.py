@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ import pytest
 from moses_integration.doctor.examination import examine
 from moses_integration.tables.copying import PhraseFilter, filter_table
 from tests.conftest import PROJECT
+from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
 pytestmark = pytest.mark.moses
@@ -63,13 +63,9 @@ def run(script: str, folder: Path, moses_bin: Path) -> bytes:
 def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the golden system, with its phrase table filtered and rescored as documented."""
     folder = tmp_path_factory.mktemp("forms")
-    (folder / "system").mkdir()
+    copy_system(bundled_golden, folder)
     for side in ("en", "fr"):
         shutil.copyfile(bundled_golden / "decode" / f"input.{side}", folder / f"dev.{side}")
-    for name in ("reordering-table.gz", "moses.ini"):
-        shutil.copyfile(bundled_golden / "system" / name, folder / "system" / name)
-    with gzip.open(bundled_golden / "system" / "lm.arpa.gz") as stream:
-        (folder / "system" / "lm.arpa").write_bytes(stream.read())
     phrases = PhraseFilter((folder / "dev.en").read_bytes().split(b"\n"))
     table = "phrase-table.gz"
     filter_table(bundled_golden / "system" / table, folder / "system" / table, phrases)

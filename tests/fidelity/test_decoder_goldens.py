@@ -12,6 +12,7 @@ import sacrebleu
 
 from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
+from tests.support.golden_systems import copy_system
 
 # Moses sums in single precision and prints six digits
 TOLERANCE = 2e-3
@@ -45,16 +46,7 @@ TIES = {BUNDLED_GOLDEN: [12]}
 @pytest.fixture
 def system(golden: Path, tmp_path: Path) -> Path:
     """Copy the small system below the current directory, as its ini expects."""
-    folder = tmp_path / "system"
-    folder.mkdir()
-    for file in (golden / "system").iterdir():
-        (folder / file.name).symlink_to(file)
-    with (
-        gzip.open(golden / "system" / "lm.arpa.gz") as packed,
-        (folder / "lm.arpa").open("wb") as lm,
-    ):
-        shutil.copyfileobj(packed, lm)
-    return folder
+    return copy_system(golden, tmp_path)
 
 
 def moses_lists(golden: Path, name: str) -> dict[int, list[NBestEntry]]:

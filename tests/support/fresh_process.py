@@ -22,7 +22,7 @@ class Done(subprocess.CompletedProcess[bytes]):
         assert self.returncode == 0, (self.args, self.stdout, self.stderr)
         return self
 
-    def refused(self, status: int, sentence: str) -> Done:
+    def refused(self, status: int, sentence: str = "") -> Done:
         """Check that the command has ended with this status, and says this on standard error."""
         errors = self.stderr.decode("utf-8", "replace")
         assert self.returncode == status, errors
