@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from phrasescore.cli import COMMANDS
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import run_fresh
 
 HEAVY = ("torch", "numpy", "numba", "sacremoses", "sacrebleu")
 PROBE = f"""
@@ -27,9 +25,7 @@ for command in sys.argv[1:]:
 def test_help_loads_nothing_heavy() -> None:
     """Each --help explains the command and imports neither torch nor numpy."""
     commands = ["", *COMMANDS, "ini add-column", "ini add-language-model"]
-    words = [sys.executable, "-c", PROBE, *commands]
-    done = subprocess.run(words, cwd=PROJECT, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
+    run_fresh(PROJECT, *commands, program=("-c", PROBE)).well()
 
 
 def test_the_overview_names_every_command(phrasescore: Phrasescore) -> None:

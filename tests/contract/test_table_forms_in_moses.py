@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +11,7 @@ import pytest
 from moses_integration.doctor.examination import examine
 from moses_integration.tables.copying import PhraseFilter, filter_table
 from tests.conftest import PROJECT
+from tests.support.fresh_process import run_script
 from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
@@ -37,26 +35,8 @@ def block(command: str) -> str:
 
 def run(script: str, folder: Path, moses_bin: Path) -> bytes:
     """Run commands in a shell; return their output."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "phrasescore").write_text(
-        f'#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m phrasescore "$@"\n'
-    )
-    (programs / "phrasescore").chmod(0o755)
-    process = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            "MOSES": str(moses_bin.parent),
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "OMP_NUM_THREADS": "1",
-        },
-        capture_output=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr.decode()[-3000:]
-    return process.stdout
+    given = f"export MOSES={moses_bin.parent} OMP_NUM_THREADS=1\n"
+    return run_script(given + script, folder).well().stdout
 
 
 @pytest.fixture(scope="module")

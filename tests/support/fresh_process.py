@@ -47,3 +47,18 @@ def run_fresh(
         check=False,
     )
     return Done(done.args, done.returncode, done.stdout, done.stderr)
+
+
+def run_script(script: str, folder: Path) -> Done:
+    """Run commands of a document in a shell that stops at the first failure."""
+    programs = folder / "programs"
+    programs.mkdir(exist_ok=True)
+    for name, started in (("phrasescore", " ".join(PHRASESCORE)), ("python3", "")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} {started} "$@"\n')
+        program.chmod(0o755)
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    environment["PATH"] = f"{programs}:{environment['PATH']}"
+    command = ["bash", "-euo", "pipefail", "-c", script]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, timeout=600)
+    return Done(done.args, done.returncode, done.stdout, done.stderr)
