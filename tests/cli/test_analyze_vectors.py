@@ -96,12 +96,7 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ],
 )
 def test_wrong_calls(
-    command: str,
-    message: str,
-    status: int,
-    data: Path,
-    phrasescore: Phrasescore,
-    tmp_path: Path,
+    command: str, message: str, status: int, data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """Each wrong call prints one sentence and writes nothing."""
     for each in data.iterdir():

@@ -63,10 +63,7 @@ def test_the_script_that_completes_commands(
     ],
 )
 def test_what_a_shell_completes(
-    phrasescore: Phrasescore,
-    monkeypatch: pytest.MonkeyPatch,
-    typed: list[str],
-    expected: list[str],
+    phrasescore: Phrasescore, monkeypatch: pytest.MonkeyPatch, typed: list[str], expected: list[str]
 ) -> None:
     """Commands, options, values and paths are completed; the shell looks up the paths."""
     monkeypatch.setenv("_PHRASESCORE_COMPLETE", "bash_complete")

@@ -108,11 +108,7 @@ def test_models_that_cannot_work(
     ],
 )
 def test_the_way_a_self_normalised_model_is_asked(
-    phrasescore: Phrasescore,
-    system: Path,
-    arguments: tuple[str, ...],
-    line: bytes,
-    words: str,
+    phrasescore: Phrasescore, system: Path, arguments: tuple[str, ...], line: bytes, words: str
 ) -> None:
     """Without an option the fast way is used; options select either way; the way is reported."""
     done = phrasescore(*ADD, "--model", "devlin", *arguments, "-o", "-").well()

@@ -118,12 +118,7 @@ def tuning(toy: ToySystem, folder: Path, *more: str) -> list[str]:
     [("steps", ""), ("systems", ""), ("system", ""), ("steps/filter.log", "notes")],
 )
 def test_the_results_of_an_experiment(
-    phrasescore: Phrasescore,
-    toy: ToySystem,
-    victim: Path,
-    tmp_path: Path,
-    place: str,
-    target: str,
+    phrasescore: Phrasescore, toy: ToySystem, victim: Path, tmp_path: Path, place: str, target: str
 ) -> None:
     """Links in the place of stamps, logs and outputs are refused."""
     (tmp_path / "toy.toml").write_text(toy.experiment())

@@ -12,12 +12,7 @@ from click.testing import CliRunner
 from moses_integration.commands.tables import prune
 from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
-from tests.support.plain_pruning import (
-    minus_ln_p,
-    plain_pruning,
-    plain_reordering,
-    scores_of,
-)
+from tests.support.plain_pruning import minus_ln_p, plain_pruning, plain_reordering, scores_of
 
 TABLE = b"""\
 la maison ||| house ||| 0.5 0.1 ||| 0-0 ||| 2 4 1 ||| |||

@@ -10,12 +10,7 @@ import pytest
 
 from tests.conftest import Phrasescore
 from tests.support.browser import Pages
-from tests.support.result_folders import (
-    write_comparison,
-    write_model,
-    write_scoring,
-    write_tuning,
-)
+from tests.support.result_folders import write_comparison, write_model, write_scoring, write_tuning
 from tuning.report.report_page import read_results, write_report
 
 

@@ -23,10 +23,7 @@ from tests.support.killed import blocks_done, kill_when, killed_after_a_block
 from tests.support.random_models import save_random_model
 
 # words that the models do not know, with counts from training
-OUTSIDE = {
-    "source-target": {b"dog": 3, b"1": 1},
-    "target-source": {b"chat": 3, b"2": 1},
-}
+OUTSIDE = {"source-target": {b"dog": 3, b"1": 1}, "target-source": {b"chat": 3, b"2": 1}}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
@@ -240,11 +237,7 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ],
 )
 def test_errors(
-    start_phrasescore: StartPhrasescore,
-    arguments: list[str],
-    code: int,
-    message: str,
-    data: Path,
+    start_phrasescore: StartPhrasescore, arguments: list[str], code: int, message: str, data: Path
 ) -> None:
     """Errors print one sentence, have the exit code of their kind, and leave no output."""
     (data / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")

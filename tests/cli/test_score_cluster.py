@@ -87,10 +87,7 @@ def test_bytes_of_one_machine(
 
 
 def test_workers_and_the_coordinator_die(
-    data: Path,
-    here: Path,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
+    data: Path, here: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
     """Output is equal after a worker is killed, another joins, one stops, the coordinator dies."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:

@@ -62,8 +62,7 @@ def test_equal_to_the_column_of_score(
     ).well()
     columns = [parse_scores(parse_entry(line).scores) for line in done.stdout.split(b"\n")[:-1]]
     piped = phrasescore(
-        *("score-text", "--model", data / model, "-"),
-        stdin=(data / "pairs.tsv.gz").read_bytes(),
+        *("score-text", "--model", data / model, "-"), stdin=(data / "pairs.tsv.gz").read_bytes()
     ).well()
     lines = piped.stdout.split(b"\n")[:-1]
     for line, scores in zip(lines, columns, strict=True):

@@ -99,10 +99,7 @@ def test_a_folder_moves(phrasescore: Phrasescore, system: Path, tmp_path: Path) 
 
 
 def test_a_killed_run_continues(
-    phrasescore: Phrasescore,
-    system: Path,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
     """After SIGKILL, the same command gives the same bytes; with another model it starts again."""
     (tmp_path / "text").write_bytes(TEXT * 60)

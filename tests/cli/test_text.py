@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from moses_integration.text.preparation import (
-    SystemText,
-    TextSettings,
-    write_settings,
-)
+from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from tests.conftest import Phrasescore
 
 RAW = "L'Art, etc.\n\na\u2028b [c]\n".encode()

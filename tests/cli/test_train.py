@@ -165,11 +165,7 @@ def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_resumes_to_the_same_bits(
-    table: Path,
-    trainings: Trainings,
-    straight: Path,
-    tmp_path: Path,
-    number: signal.Signals,
+    table: Path, trainings: Trainings, straight: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     """However a run was stopped, the same command ends with the weights of an uninterrupted run."""
     stopped = tmp_path

@@ -72,10 +72,7 @@ def test_the_tuned_folder_is_the_whole_system(
 
 
 def test_a_killed_tuning_continues(
-    phrasescore: Phrasescore,
-    toy: ToySystem,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, start_phrasescore: StartPhrasescore
 ) -> None:
     """After SIGKILL during the second step, the result has the same bytes, and no round repeats."""
     command = toy.tuning(*FAST, "--rescore", "there")

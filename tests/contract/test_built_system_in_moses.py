@@ -16,12 +16,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.system_building.word_alignment import grow_diag_final_and, link_lines
-from tests.support.aligned_corpora import (
-    ODD_WORDS,
-    linked_otherwise,
-    random_corpus,
-    write_corpus,
-)
+from tests.support.aligned_corpora import ODD_WORDS, linked_otherwise, random_corpus, write_corpus
 from tests.support.fresh_process import run_fresh
 from tests.support.plain_symmetrization import links_of
 

@@ -18,11 +18,7 @@ pytestmark = pytest.mark.moses
 
 @pytest.mark.parametrize("extend", [True, False])
 def test_both_decoders_agree(
-    extend: bool,
-    bundled_golden: Path,
-    moses_bin: Path,
-    phrasescore: Phrasescore,
-    tmp_path: Path,
+    extend: bool, bundled_golden: Path, moses_bin: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """Both give equal translations of the sample text, some of them with new pairs."""
     system = copy_system(bundled_golden, tmp_path)

@@ -10,7 +10,7 @@ from tests.support.fresh_process import run_fresh
 
 # commands that use a model or run other commands
 WITH_TORCH = {
-    *("train", "score", "score-text", "generate", "translate", "alignments", "analyze", "nbest"),
+    *("train", "score", "score-text", "generate", "translate", "alignments", "analyze", "nbest")
 }
 OF_OTHERS = {"experiment", "improve", "warm-up"}
 
