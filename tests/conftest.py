@@ -112,6 +112,17 @@ class Phrasescore:
             raise TimeoutExpired(given, Surroundings.timeout, found.output, found.errors)
         return Done(given, found.status, found.output, said(found.errors))
 
+    def start(self, *arguments: str | Path, named: str | None = None) -> Started:
+        """Start a command; it may be killed once a file has got a name, see `Surroundings`."""
+        given = Surroundings(self._folder, named=named)
+        return self._processes.start([*map(str, arguments)], given)
+
+    def killed_after_a_block(self, output: str, *arguments: str | Path) -> None:
+        """Run a command that is killed with SIGKILL when its journal has one block."""
+        ended = self.start(*arguments, named=f".{output}.journal").wait()
+        assert ended.status == -signal.SIGKILL, ended.errors.decode()
+        assert not (self._folder / output).exists()
+
 
 StartPhrasescore = Callable[..., Started]
 
@@ -125,13 +136,10 @@ def warm_processes() -> Iterator[WarmProcesses]:
 
 @pytest.fixture(scope="session")
 def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
-    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting.
-
-    It can have the process killed once a file has got a name, see `Surroundings.named`.
-    """
+    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting."""
 
     def start(folder: Path, *arguments: str | Path, named: str | None = None) -> Started:
-        return warm_processes.start([*map(str, arguments)], Surroundings(folder, named=named))
+        return Phrasescore(folder, warm_processes).start(*arguments, named=named)
 
     return start
 

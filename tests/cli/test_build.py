@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.cli import main
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
 from tests.support.killed import kill_when
 
@@ -128,15 +128,13 @@ def test_failures(
     assert not (tmp_path / "system" / "moses.ini").exists()
 
 
-def test_interrupted(
-    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
-) -> None:
+def test_interrupted(tmp_path: Path, phrasescore: Phrasescore) -> None:
     """Ctrl-C prints how to continue; the next run does not repeat finished steps."""
     paths = write_corpus(tmp_path, random_corpus(4, 2000, WORDS, 12))
     source, target, links = (path.name for path in paths)
     command = ["build", source, target, "system", "--alignment", links]
     stamp = tmp_path / "system" / ".build" / "corpus.json"  # of the first step
-    ended = kill_when(stamp.exists, start_phrasescore(tmp_path, *command), signal.SIGINT)
+    ended = kill_when(stamp.exists, phrasescore.start(*command), signal.SIGINT)
     said = ended.errors
     assert ended.status == 130, said
     assert b"stopped; finished work is kept. To continue, type: phrasescore build" in said

@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.nbest.format import read_nbest_lists
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import killed_after_a_block
+from tests.conftest import Phrasescore
 from tests.support.random_system import write_random_system
 
 TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\n"  # no table has s4
@@ -55,9 +54,7 @@ def test_threads_do_not_matter(phrasescore: Phrasescore, ini: Path) -> None:
     assert phrasescore("decode", setting, stdin=text).stdout == one.stdout
 
 
-def test_a_killed_run_is_gone_on_with(
-    phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
+def test_a_killed_run_is_gone_on_with(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
     """After a kill, translations, lists and unknown words have the bytes of an undisturbed run."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     kept = ["--nbest", "list.gz", "--nbest-size", "3", "--output-unknowns", "unknown"]
@@ -69,20 +66,18 @@ def test_a_killed_run_is_gone_on_with(
     for name in names:
         (tmp_path / name).unlink()
     before = set(tmp_path.iterdir())
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *command)
+    phrasescore.killed_after_a_block("out.gz", *command)
     again = phrasescore(*command)
     assert b"out.gz: continuing after line" in again.stderr
     assert {name: (tmp_path / name).read_bytes() for name in names} == expected
     assert set(tmp_path.iterdir()) - before == {tmp_path / name for name in names}
 
 
-def test_another_weight_begins_anew(
-    phrasescore: Phrasescore, ini: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
+def test_another_weight_begins_anew(phrasescore: Phrasescore, ini: Path, tmp_path: Path) -> None:
     """Translations that were decoded with other weights are discarded, with a message."""
     (tmp_path / "long").write_bytes(TEXT * 500)
     command = ["decode", str(ini), "-i", "long", "-o", "out"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command)
+    phrasescore.killed_after_a_block("out", *command)
     changed = phrasescore(*command, "--weight", "Distortion0= 0.5")
     assert b"is discarded" in changed.stderr
     phrasescore(*command[:-1], "fresh", "--weight", "Distortion0= 0.5")

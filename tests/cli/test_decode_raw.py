@@ -10,8 +10,7 @@ import moses_integration
 from moses_integration.decoder.raw_text import RawText
 from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from phrasescore.errors import InputError
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import killed_after_a_block
+from tests.conftest import Phrasescore
 from tests.support.random_system import write_random_system
 
 RAW = "S0 s4, «s1» s\u0323\u0301.\n\n  S4! \u201cS4\u201d\n"
@@ -118,12 +117,12 @@ def test_long_lines_are_cut_where_sentences_end(ini: Path) -> None:
 
 
 def test_a_killed_run_does_not_go_on_with_other_lines(
-    phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, ini: Path, tmp_path: Path
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:
     """The same sentences in other lines are another work, which begins anew."""
     command = "decode", str(ini), "--raw", "-i", "text", "--max-sentence-length", "3", "-o"
     (tmp_path / "text").write_bytes(b"s0 s1! s2 s3!\n" * 500)
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, "out")
+    phrasescore.killed_after_a_block("out", *command, "out")
     (tmp_path / "text").write_bytes(b"s0 s1!\ns2 s3!\n" * 500)
     phrasescore(*command, "out")
     phrasescore(*command, "fresh")

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.conftest import PROJECT, Phrasescore
 from tuning.loop.weight_files import read_weights_file
 from tuning.metrics.metric_settings import shown_p
 
-EXPERIMENT = """
+DATA = """
 name = "Golden system"
 seeds = [1]
 [data]
@@ -37,6 +37,8 @@ cube-pruning-pop-limit = 20
 rounds = 1
 nbest_size = 10
 options = ["--restarts", "2"]
+"""
+SYSTEMS = """
 [translate]
 options = ["--beam", "2", "--max-length", "10", "--threads", "1"]
 [models.untrained]
@@ -62,16 +64,21 @@ not_run = "it is not there yet"
 """
 
 
-@pytest.fixture
-def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
+def write_experiment(golden: Path, folder: Path, text: str) -> Path:
     """Write an experiment file; dev and test have ten sentences each."""
     for side in ("en", "fr"):
-        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
-        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
-        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
-    path = tmp_path / "experiment.toml"
-    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
+        lines = (golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
+        (folder / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
+        (folder / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
+    path = folder / "experiment.toml"
+    path.write_text(text.format(golden=golden, folder=folder), "utf-8")
     return path
+
+
+@pytest.fixture
+def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
+    """Write the experiment with a system of each kind."""
+    return write_experiment(bundled_golden, tmp_path, DATA + SYSTEMS)
 
 
 def rows(folder: Path) -> list[bytes]:
@@ -202,14 +209,12 @@ def test_the_folder_of_another_command_is_refused(
     phrasescore("experiment", experiment.name, "-o", ".").refused(6)
 
 
-def test_a_run_stopped_at_any_file_continues(
-    start_phrasescore: StartPhrasescore, phrasescore: Phrasescore, experiment: Path
-) -> None:
+def test_a_run_stopped_at_any_file_continues(phrasescore: Phrasescore, experiment: Path) -> None:
     """The record that makes the folder an experiment's own is its first file."""
     given = "experiment", experiment.name, "-o", "results", "--only", "Baseline"
     for name in ("result.json", "commands.sh", "results.json", "table.md"):
         folder = experiment.parent / "results"
-        start_phrasescore(experiment.parent, *given, named=name).wait()
+        phrasescore.start(*given, named=name).wait()
         assert (folder / "result.json").exists()
         (folder / "table.md").unlink(missing_ok=True)
     phrasescore(*given).well()

@@ -7,28 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_experiment import DATA, write_experiment
 from tests.conftest import Phrasescore
 
-EXPERIMENT = """
-name = "Golden system"
-seeds = [1, 2]
-[data]
-folder = "{golden}"
-system = "system/moses.ini"
-train_target = "{folder}/train.fr"
-dev_source = "{folder}/dev.en"
-dev_reference = "{folder}/dev.fr"
-[[data.test]]
-name = "test"
-source = "{folder}/test.en"
-reference = "{folder}/test.fr"
-[decoder.sections]
-search-algorithm = 1
-cube-pruning-pop-limit = 20
-[tuning]
-rounds = 1
-nbest_size = 10
-options = ["--restarts", "2"]
+SYSTEMS = """
 [models.cslm]
 kind = "feed-forward-lm"
 per_seed = true
@@ -46,15 +28,9 @@ rerank = ["cslm"]
 
 @pytest.fixture
 def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
-    """Write an experiment file; dev and test have six sentences each."""
-    for side in ("en", "fr"):
-        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
-        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:6]) + b"\n")
-        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[6:12]) + b"\n")
-        (tmp_path / f"train.{side}").write_bytes(b"\n".join(lines))
-    path = tmp_path / "experiment.toml"
-    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
-    return path
+    """Write an experiment with two seeds."""
+    text = DATA.replace("seeds = [1]", "seeds = [1, 2]")
+    return write_experiment(bundled_golden, tmp_path, text + SYSTEMS)
 
 
 def test_each_seed_asks_its_own_model(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.killed import kill_when
 
 TABLE = """\
@@ -82,14 +82,12 @@ def test_wrong_calls(
 
 
 def test_a_killed_filter_starts_again(
-    phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
     """The folder gets its name only when complete; a repeated call makes it and cleans up."""
     (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode() * 400_000, 1))
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
-    kill_when(
-        lambda: any(tmp_path.glob(".out.*.part/.*.part")), start_phrasescore(tmp_path, *command)
-    )
+    kill_when(lambda: any(tmp_path.glob(".out.*.part/.*.part")), phrasescore.start(*command))
     assert not (tmp_path / "out").exists()
     assert b"TranslationModel0: 800,000 of 1,600,000 lines" in phrasescore(*command).stderr
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]

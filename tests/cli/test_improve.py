@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Phrasescore, StartPhrasescore, said
+from tests.conftest import Phrasescore, said
 from tests.support.toy_system import ToySystem, write_toy_system
 
 # in the right translation, words of two kinds alternate, which the system cannot know
@@ -51,12 +51,10 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_killed_and_continued(
-    phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path
-) -> None:
+def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """What helps is kept; after kills the same command repeats no finished step."""
     for name in ("weights.json", "phrase-table.gz"):
-        ended = start_phrasescore(tmp_path, *call(toy, "better"), named=name).wait()
+        ended = phrasescore.start(*call(toy, "better"), named=name).wait()
         assert ended.status in (-signal.SIGKILL, 0)
     done = phrasescore(*call(toy, "better"), "--json").well()
     record = json.loads(done.stdout)

@@ -6,8 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import killed_after_a_block
+from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 
 
@@ -42,9 +41,7 @@ def test_from_list_to_weights(
     assert {"PhraseModel0", "PhraseModel1", "TranslationModel0"} < set(weights)
 
 
-def test_whole_translations_killed_in_the_middle(
-    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
-) -> None:
+def test_whole_translations_killed_in_the_middle(tmp_path: Path, phrasescore: Phrasescore) -> None:
     """Models and given scores add the right numbers; after SIGKILL, bytes are equal."""
     words = [b"w%d" % number for number in range(60)]
     source = [b" ".join(words[n : n + 5]) for n in range(29)]
@@ -63,7 +60,7 @@ def test_whole_translations_killed_in_the_middle(
     command = ["nbest", "list", "--source", "source", "--threads", "1", "--scores", "numbers"]
     for name in ("there", "back", "phrases"):
         command += ["--model", name]
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *command, "-o", "out.gz")
+    phrasescore.killed_after_a_block("out.gz", *command, "-o", "out.gz")
     again = phrasescore(*command, "-o", "out.gz")
     assert b"out.gz: continuing after line 1,250" in again.stderr
     assert b"6,380 candidates of 12,760 phrase pairs" in again.stderr

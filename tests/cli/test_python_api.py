@@ -290,9 +290,14 @@ def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path
         call(model, models)
 
 
+def translate(**given: Any) -> object:
+    return Decoder("system/moses.ini").translate(**given)
+
+
 # valid arguments, of which a row of the table replaces some
 USUAL: dict[Callable[..., object], dict[str, object]] = {
     Decoder: {"ini": "system/moses.ini"},
+    translate: {"sentences": ["a"]},
     evaluate: {"translation": ["a", "b"], "references": ["a", "b"]},
     compare: {"baseline": ["a"], "systems": {"b": ["a"]}, "references": ["a"]},
     tune: {"ini": "a", "source": "b", "references": "c", "output": "d"},
@@ -306,6 +311,10 @@ REFUSED: list[tuple[Callable[..., object], dict[str, object], type[Exception], s
     (Decoder, {"weights": {"LM0": ["x"]}}, InputError, "a weight of LM0 is not a number"),
     (Decoder, {"weights": {"LM0": [10**400]}}, InputError, "a weight of LM0 is not a number"),
     (Decoder, {"cache": "a\0"}, InputError, "cache: a path with a zero byte"),
+    (translate, {"sentences": ["fine", "a|b"]}, InputError, r"sentences\[1\].*bar"),
+    (translate, {"sentences": ["fine", "a\nb"]}, InputError, r"sentences\[1\].*line feed"),
+    (translate, {"sentences": ["fine", 7]}, TypeError, r"sentences\[1\].*expected a string"),
+    (translate, {"nbest": "3"}, TypeError, "nbest: expected a whole number, got str"),
     (evaluate, {"translation": "a"}, TypeError, "list of lines"),
     (evaluate, {"translation": ["a"]}, InputError, "1 line, where"),
     (
@@ -359,23 +368,6 @@ def test_wrong_arguments(
 def test_metrics_may_be_an_array() -> None:
     found = evaluate(["a"], ["a"], metrics=np.array(["bleu", "ter"]))  # type: ignore[arg-type]
     assert found.scores["ter"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "said"), [("a|b", "bar"), ("a\nb", "line feed"), (7, "expected a string")]
-)
-def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> None:
-    """The error names the index of the sentence in the list."""
-    decoder = Decoder("system/moses.ini")
-    with pytest.raises((InputError, TypeError), match=said) as caught:
-        decoder.translate(["fine", sentence])
-    assert "sentences[1]" in str(caught.value)
-
-
-def test_the_length_of_a_list_is_a_whole_number(system: Path) -> None:
-    """A list length given as text is refused by name."""
-    with pytest.raises(TypeError, match="nbest: expected a whole number, got str"):
-        Decoder("system/moses.ini").translate(["a"], nbest="3")  # type: ignore[arg-type]
 
 
 def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None:

@@ -17,9 +17,9 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import OutsideWords
-from tests.conftest import Phrasescore, StartPhrasescore, said
+from tests.conftest import Phrasescore
 from tests.support.fresh_process import run_fresh
-from tests.support.killed import blocks_done, kill_when, killed_after_a_block
+from tests.support.killed import blocks_done, kill_when
 from tests.support.random_models import save_random_model
 
 # words that the models do not know, with counts from training
@@ -180,9 +180,7 @@ def test_unknown_words_share(direction: str, data: Path, phrasescore: Phrasescor
     assert len(shares) > 3
 
 
-def test_another_run_begins_anew(
-    data: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, tmp_path: Path
-) -> None:
+def test_another_run_begins_anew(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """With other models or settings, a killed run is not continued."""
     (tmp_path / "table").write_bytes(table_text(3000))
     forward, backward = (["--model", str(data / name)] for name in OUTSIDE)
@@ -194,7 +192,7 @@ def test_another_run_begins_anew(
     ):
         (tmp_path / "out").unlink(missing_ok=True)
         command = ["score", *forward, "table", "-o", "out"]
-        killed_after_a_block(start_phrasescore, tmp_path, "out", *command)
+        phrasescore.killed_after_a_block("out", *command)
         done = phrasescore("score", *options, "table", "-o", "out").well()
         said = f"begun with other settings: {name} .*; it is discarded"
         assert re.search(said.encode(), done.stderr)
@@ -237,26 +235,27 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ],
 )
 def test_errors(
-    start_phrasescore: StartPhrasescore, arguments: list[str], code: int, message: str, data: Path
+    phrasescore: Phrasescore,
+    arguments: list[str],
+    code: int,
+    message: str,
+    data: Path,
+    tmp_path: Path,
 ) -> None:
     """Errors print one sentence, have the exit code of their kind, and leave no output."""
-    (data / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")
-    command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
-    ended = start_phrasescore(data, *command).wait()
-    assert ended.status == code
-    assert message in ended.errors.decode()
-    assert said(ended.errors).count(b"\n") == 1
-    assert not [path for path in data.iterdir() if "failed" in path.name]
+    for path in data.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")
+    command = "score", *arguments, "--precision", "fp32", "-o", "failed"
+    done = phrasescore(*command).refused(code, message)
+    assert done.stderr.count(b"\n") == 1
+    assert not [path for path in tmp_path.iterdir() if "failed" in path.name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_stopped_in_the_middle(
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
-    data: Path,
-    tmp_path: Path,
-    number: signal.Signals,
+    phrasescore: Phrasescore, data: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     """The same command continues, even after SIGKILL, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
@@ -264,7 +263,7 @@ def test_stopped_in_the_middle(
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
     ended = kill_when(
         lambda: blocks_done(tmp_path / "out.gz") >= 1,
-        start_phrasescore(tmp_path, *arguments, "out.gz"),
+        phrasescore.start(*arguments, "out.gz"),
         number,
     )
     if number == signal.SIGTERM:
@@ -352,7 +351,7 @@ def test_scores_of_another_program(
     ],
 )
 def test_scores_that_do_not_fit(
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore,
     tmp_path: Path,
     numbers: bytes,
     options: list[str],
@@ -364,7 +363,6 @@ def test_scores_that_do_not_fit(
     (tmp_path / "numbers").write_bytes(numbers)
     (tmp_path / "model").mkdir()
     command = ["score", "table", "--scores", "numbers", *options, "-o", "out"]
-    ended = start_phrasescore(tmp_path, *command).wait()
-    assert (ended.status, said(ended.errors).count(b"\n")) == (status, 1)
-    assert message in ended.errors.decode()
+    done = phrasescore(*command).refused(status, message)
+    assert done.stderr.count(b"\n") == 1
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]

@@ -17,7 +17,6 @@ import torch
 
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 require_dask()
@@ -87,13 +86,13 @@ def test_bytes_of_one_machine(
 
 
 def test_workers_and_the_coordinator_die(
-    data: Path, here: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, data: Path, here: Path, tmp_path: Path
 ) -> None:
     """Output is equal after a worker is killed, another joins, one stops, the coordinator dies."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
         call = [*arguments(data, dask), "-o", "out.gz"]
-        killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
-        again = start_phrasescore(tmp_path, *call)
+        phrasescore.killed_after_a_block("out.gz", *call)
+        again = phrasescore.start(*call)
         dask.kill(dask.workers[0])
         dask.add_worker(2)
         dask.workers[1].send_signal(signal.SIGSTOP)
@@ -107,34 +106,27 @@ def test_workers_and_the_coordinator_die(
 
 
 def test_a_run_goes_on_without_the_cluster(
-    data: Path, here: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, data: Path, here: Path, dask: DaskCluster, tmp_path: Path
 ) -> None:
     """A run that started on a cluster can continue on one machine."""
     call = [*arguments(data, dask), "-o", "out.gz"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
-    done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
-    assert done.status == 0, done.errors
-    assert b"continuing after line" in done.errors
+    phrasescore.killed_after_a_block("out.gz", *call)
+    done = phrasescore(*call[:-4], "-o", "out.gz").well()
+    assert b"continuing after line" in done.stderr
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_run_goes_on_as_it_began(
-    data: Path,
-    dask: DaskCluster,
-    phrasescore: Phrasescore,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
-    precision: str,
+    data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path, precision: str
 ) -> None:
     """A run continues with its initial settings, including the precision."""
     call = [*arguments(data, dask), "-o", "out.gz"]
     asked = ["--precision", precision]
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call, *asked)
-    done = start_phrasescore(tmp_path, *call).wait()
-    assert done.status == 0, done.errors
-    assert b"continuing after line" in done.errors
-    assert f"model: {precision} is used, as before".encode() in done.errors
+    phrasescore.killed_after_a_block("out.gz", *call, *asked)
+    done = phrasescore(*call).well()
+    assert b"continuing after line" in done.stderr
+    assert f"model: {precision} is used, as before".encode() in done.stderr
     phrasescore(*call[:-4], "-o", "here.gz", *asked).well()
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "here.gz").read_bytes()
 
@@ -161,14 +153,12 @@ def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_p
     assert not any(path.name.startswith((".out", "out")) for path in tmp_path.iterdir())
 
 
-def test_interrupted(
-    data: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
+def test_interrupted(phrasescore: Phrasescore, data: Path, dask: DaskCluster) -> None:
     """Ctrl-C prints how to continue, even without workers."""
     for worker in dask.workers:
         worker.send_signal(signal.SIGSTOP)
     try:
-        running = start_phrasescore(tmp_path, *arguments(data, dask), "-o", "out.gz")
+        running = phrasescore.start(*arguments(data, dask), "-o", "out.gz")
         time.sleep(1.5)
         os.kill(running.pid, signal.SIGINT)
         done = running.wait()

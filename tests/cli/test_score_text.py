@@ -19,10 +19,9 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.text_scoring import ModelCounts, TextCounts
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.fresh_process import run_fresh
-from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30)]
@@ -141,17 +140,13 @@ def test_no_infinity_in_json() -> None:
 
 @pytest.mark.parametrize("change", ["--words", "--batch-size", "model", "texts", "--on-error"])
 def test_another_run_begins_anew(
-    change: str,
-    data: Path,
-    tmp_path: Path,
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
+    change: str, data: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
     """Only a run with equal model, texts and options continues an interrupted run."""
     pairs = gzip.decompress((data / "pairs.tsv.gz").read_bytes()) * 100
     (tmp_path / "pairs").write_bytes(pairs)
     command = ["score-text", "pairs", "-o", "out", "--threads", "1", "--model"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, str(data / "model"))
+    phrasescore.killed_after_a_block("out", *command, str(data / "model"))
     if change == "texts":
         (tmp_path / "pairs").write_bytes(pairs + b"e1\tf1\n")
     others = {"--words": ["--words"], "--batch-size": ["--batch-size", "9"]}
@@ -329,15 +324,13 @@ def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) 
     assert b"1 kept" in half.stderr
 
 
-def test_a_share_killed_in_the_middle(
-    data: Path, tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
-) -> None:
+def test_a_share_killed_in_the_middle(data: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
     """After SIGKILL, the same command scores the rest and keeps the same lines."""
     lines = (gzip.decompress((data / "pairs.tsv.gz").read_bytes())).splitlines(keepends=True)
     (tmp_path / "pairs").write_bytes(b"".join(lines * 300))
     command = ["score-text", "pairs", "--keep", "5%", "--threads", "1", "--dual"]
     command += ["--model", str(data / "model"), "--model", str(data / "backwards"), "-o"]
-    killed_after_a_block(start_phrasescore, tmp_path, ".out.scored.gz", *command, "out")
+    phrasescore.killed_after_a_block(".out.scored.gz", *command, "out")
     assert not (tmp_path / "out").exists()
     again = phrasescore(*command, "out").well()
     assert b"continuing after line" in again.stderr

@@ -10,8 +10,7 @@ import pytest
 
 from moses_integration import Decoder
 from moses_integration.nbest.format import read_nbest_lists
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import killed_after_a_block
+from tests.conftest import Phrasescore
 from tests.support.system_folders import MODELS, with_scorer, write_system_folder
 
 TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\ns4 s4\ns1 s3 s0\n"  # no table has s4
@@ -98,13 +97,11 @@ def test_a_folder_moves(phrasescore: Phrasescore, system: Path, tmp_path: Path) 
     phrasescore("doctor", moved).well()
 
 
-def test_a_killed_run_continues(
-    phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
+def test_a_killed_run_continues(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
     """After SIGKILL, the same command gives the same bytes; with another model it starts again."""
     (tmp_path / "text").write_bytes(TEXT * 60)
     command = ["decode", system, "-i", "text", "--nbest", "list"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, "-o", "out")
+    phrasescore.killed_after_a_block("out", *command, "-o", "out")
     again = phrasescore(*command, "-o", "out")
     assert b"out: continuing after line " in again.stderr
     lists = (tmp_path / "list").read_bytes()

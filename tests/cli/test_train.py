@@ -304,11 +304,7 @@ def test_evaluations_leave_most_of_the_time_to_training(
 
 @pytest.mark.parametrize("named", ["replaced", "model"])
 def test_killed_while_it_replaces_a_model(
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
-    table: Path,
-    tmp_path: Path,
-    named: str,
+    phrasescore: Phrasescore, table: Path, tmp_path: Path, named: str
 ) -> None:
     """A kill between the renames loses no model; the next call gives the new one its name."""
     command = ["train", table, "model", *QUICK, "--max-epochs", "0"]
@@ -318,7 +314,7 @@ def test_killed_while_it_replaces_a_model(
     (tmp_path / "model").rename(tmp_path / "new")
     old, new = (sha256_of(tmp_path / name / "model.safetensors") for name in ("old", "new"))
     (tmp_path / "old").rename(tmp_path / "model")
-    ended = start_phrasescore(tmp_path, *command[:-1], "1", named=named).wait()
+    ended = phrasescore.start(*command[:-1], "1", named=named).wait()
     assert ended.status == -signal.SIGKILL, ended.errors.decode()
     places = tmp_path / "model", tmp_path / "model.training" / "replaced"
     kept = [place for place in places if place.exists()]

@@ -141,13 +141,13 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 @pytest.mark.parametrize("seeds", ["1", "2"])
 @pytest.mark.parametrize("name", ["nbest.gz", "decode.1.json", "weights.json"])
 def test_killed_between_two_files_of_a_round(
-    start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path, name: str, seeds: str
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, name: str, seeds: str
 ) -> None:
     """Whichever file of a round was written last, the same command makes the missing files."""
     options = ("--decoder", "embedded", "--rounds", "1", "--restarts", "3", "--seeds", seeds)
 
     def tune(output: str, named: str | None = None) -> Observed:
-        return start_phrasescore(tmp_path, *arguments(toy, output), *options, named=named).wait()
+        return phrasescore.start(*arguments(toy, output), *options, named=named).wait()
 
     assert tune("killed", name).status == -signal.SIGKILL
     for output in ("killed", "whole"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 from tests.support.toy_system import ToySystem, write_toy_system
 
@@ -72,12 +72,11 @@ def test_the_tuned_folder_is_the_whole_system(
 
 
 def test_a_killed_tuning_continues(
-    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
 ) -> None:
     """After SIGKILL during the second step, the result has the same bytes, and no round repeats."""
     command = toy.tuning(*FAST, "--rescore", "there")
-    start = start_phrasescore
-    ended = start(tmp_path, *command, "-o", "tuned", named="rescoring.score.json").wait()
+    ended = phrasescore.start(*command, "-o", "tuned", named="rescoring.score.json").wait()
     assert ended.status == -signal.SIGKILL, ended.errors.decode()
     assert not (tmp_path / "tuned" / "rescoring.json").exists()
     again = phrasescore(*command, "-o", "tuned").well()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import gzip
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Phrasescore
+from tests.support.fresh_process import output_of
 from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
@@ -42,13 +42,8 @@ def test_both_decoders_agree(
     (tmp_path / "new.ini").write_text(re.sub("(TranslationModel0=.*) .+ .+", r"\1 1 1", text))
     lines = (bundled_golden / "decode" / "input.en").read_bytes().split(b"\n")[:20]
     source = b"\n".join(lines) + b"\n"
-    theirs = subprocess.run(
-        [moses_bin / "moses", "-f", "new.ini", "-t", "-v", "0"],
-        cwd=tmp_path,
-        input=source,
-        capture_output=True,
-        check=True,
-    ).stdout
+    moses = moses_bin / "moses", "-f", "new.ini", "-t", "-v", "0"
+    theirs = output_of(*moses, cwd=tmp_path, input=source)
     ours = phrasescore("decode", "new.ini", "-i", "-", "-t", stdin=source).well()
     assert [line.split() for line in ours.stdout.split(b"\n")] == [
         line.split() for line in theirs.split(b"\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 from moses_integration.language_model.back_off import read_language_model
 from phrasescore.errors import LanguageModelError
 from tests.conftest import Phrasescore
+from tests.support.fresh_process import output_of
 from tests.support.golden_systems import copy_system
 from tests.support.language_models import (
     LETTERS,
@@ -55,8 +55,7 @@ def binary(moses_bin: Path, tmp_path: Path) -> Binary:
 
     def build(arpa: Path, options: list[str]) -> Path:
         output = tmp_path / "model.binary"
-        command = [moses_bin / "build_binary", "-S", "100M", *options, arpa, output]
-        subprocess.run(command, check=True, capture_output=True)
+        output_of(moses_bin / "build_binary", "-S", "100M", *options, arpa, output)
         return output
 
     return build
@@ -75,11 +74,8 @@ def arpa(
     """Return a model that lmplz estimated from random sentences."""
     order, options = ESTIMATES[request.param]
     text = b"".join(b" ".join(words) + b"\n" for words in random_text(rng, 1000))
-    output = subprocess.run(
-        [moses_bin / "lmplz", "-o", order, "--discount_fallback", "-S", "100M",
-         "-T", tmp_path, *options],
-        input=text, check=True, capture_output=True,
-    ).stdout  # fmt: skip
+    lmplz = moses_bin / "lmplz", "-o", order, "--discount_fallback", "-S", "100M", "-T", tmp_path
+    output = output_of(*lmplz, *options, input=text)
     if request.param == "without <unk>":
         lines = output.split(b"\n")
         count = next(line for line in lines if line.startswith(b"ngram 1="))
@@ -117,12 +113,8 @@ def test_totals_of_query(
     path = binary(arpa, {**QUANTISED, **EXACT}[kind])
     sentences = random_text(rng, 200)
     sentences += [[*words, b"xyzzy", *words] for words in sentences[:50]]
-    output = subprocess.run(
-        [moses_bin / "query", "-v", "sentence", path],
-        input=b"".join(b" ".join(words) + b"\n" for words in sentences),
-        check=True,
-        capture_output=True,
-    ).stdout
+    text = b"".join(b" ".join(words) + b"\n" for words in sentences)
+    output = output_of(moses_bin / "query", "-v", "sentence", path, input=text)
     totals = [float(line.split()[1]) for line in output.split(b"\n") if line.startswith(b"Total:")]
     model = AskedModel(path)
     ours = [sum(sentence_log10(model, words)) for words in sentences]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.fresh_process import output_of
 from tests.support.golden_systems import copy_system
 from tuning.loop.reranking import rerank
 from tuning.loop.tuning_settings import Reranking
@@ -25,7 +25,7 @@ def test_risk_is_that_of_moses(
 
     def moses(*options: str) -> bytes:
         command = [str(moses_bin / "moses"), "-f", "system/moses.ini", "-i", text, *options]
-        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True).stdout
+        return output_of(*command, cwd=tmp_path)
 
     wanted = moses("-mbr", "-mbr-size", str(SIZE), "-mbr-scale", str(scale))
     first = moses("-n-best-list", "list", str(SIZE), "distinct")

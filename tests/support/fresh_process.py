@@ -31,6 +31,11 @@ class Done(subprocess.CompletedProcess[bytes]):
         return self
 
 
+def output_of(*command: str | Path, **more: Any) -> bytes:
+    """Run another program, which must succeed; return what it prints."""
+    return subprocess.run(command, check=True, capture_output=True, **more).stdout
+
+
 def run_fresh(
     folder: Path,
     *arguments: str | Path,
