@@ -22,8 +22,8 @@ seeds = [1]
 folder = "{golden}"
 system = "system/moses.ini"
 phrase_table = "system/phrase-table.gz"
-train_source = "{folder}/dev.en"
-train_target = "{folder}/dev.fr"
+train_source = "{golden}/decode/input.en"
+train_target = "{golden}/decode/input.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
 [[data.test]]

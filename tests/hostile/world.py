@@ -43,7 +43,7 @@ stack = 10
 [tuning]
 rounds = 1
 nbest_size = 10
-options = ["--restarts", "1", "--threads", "1"]
+options = ["--restarts", "1"]
 [models.rnn]
 train = ["--hidden", "8", "--max-epochs", "0", "--threads", "1"]
 [[systems]]
