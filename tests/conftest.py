@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import TimeoutExpired
 from typing import Any
 
 import hypothesis
@@ -15,9 +15,8 @@ import numpy as np
 import pytest
 
 from tests.support.browser import Pages, chromium
-from tests.support.warm_process import Started, Surroundings, WarmProcesses
-
-PROJECT = Path(__file__).resolve().parent.parent
+from tests.support.fresh_process import Done
+from tests.support.warm_process import PROJECT, Started, Surroundings, WarmProcesses
 
 # `make test` tries the same examples every time, so that its result is reproducible;
 # `make test-all` tries new random examples with --hypothesis-profile=search
@@ -94,7 +93,37 @@ def rng() -> np.random.Generator:
     return np.random.default_rng(20141025)
 
 
-Phrasescore = Callable[..., "subprocess.CompletedProcess[bytes]"]
+class Phrasescore:
+    """Runs ``phrasescore ARGS...`` like a user.
+
+    Args:
+        folder: The current directory of the command.
+        processes: The server that runs it.
+    """
+
+    def __init__(self, folder: Path, processes: WarmProcesses) -> None:
+        self._folder, self._processes = folder, processes
+
+    def __call__(self, *arguments: str | Path, stdin: bytes = b"") -> Done:
+        """Run a command to its end, as ``subprocess.run`` does."""
+        given = [*map(str, arguments)]
+        found = self._processes.observe(given, Surroundings(self._folder, stdin=stdin))
+        if found.status == -signal.SIGKILL:
+            raise TimeoutExpired(given, Surroundings.timeout, found.output, found.errors)
+        return Done(given, found.status, found.output, said(found.errors))
+
+    def start(self, *arguments: str | Path, named: str | None = None) -> Started:
+        """Start a command; it may be killed once a file has got a name, see `Surroundings`."""
+        given = Surroundings(self._folder, named=named)
+        return self._processes.start([*map(str, arguments)], given)
+
+    def killed_after_a_block(self, output: str, *arguments: str | Path) -> None:
+        """Run a command that is killed with SIGKILL when its journal has one block."""
+        ended = self.start(*arguments, named=f".{output}.journal").wait()
+        assert ended.status == -signal.SIGKILL, ended.errors.decode()
+        assert not (self._folder / output).exists()
+
+
 StartPhrasescore = Callable[..., Started]
 
 
@@ -107,14 +136,10 @@ def warm_processes() -> Iterator[WarmProcesses]:
 
 @pytest.fixture(scope="session")
 def start_phrasescore(warm_processes: WarmProcesses) -> StartPhrasescore:
-    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting.
-
-    It can have the process killed once a file has got a name, see `Surroundings.named`.
-    """
+    """Return a function that starts ``phrasescore ARGS...`` in a folder without waiting."""
 
     def start(folder: Path, *arguments: str | Path, named: str | None = None) -> Started:
-        surroundings = Surroundings(folder, {**os.environ, "PYTHONPATH": str(PROJECT)}, named=named)
-        return warm_processes.start([*map(str, arguments)], surroundings)
+        return Phrasescore(folder, warm_processes).start(*arguments, named=named)
 
     return start
 
@@ -140,14 +165,7 @@ def said(errors: bytes) -> bytes:
 @pytest.fixture
 def phrasescore(tmp_path: Path, warm_processes: WarmProcesses) -> Phrasescore:
     """Return a function that runs ``phrasescore ARGS...`` like a user, in an empty folder."""
-
-    def run(*arguments: str | Path, stdin: bytes = b"") -> subprocess.CompletedProcess[bytes]:
-        environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-        done = warm_processes.run([*map(str, arguments)], tmp_path, environment, stdin)
-        done.stderr = said(done.stderr)
-        return done
-
-    return run
+    return Phrasescore(tmp_path, warm_processes)
 
 
 @pytest.fixture(scope="session")

@@ -45,10 +45,7 @@ def words_of(picture: Path) -> list[str]:
 
 @pytest.mark.parametrize(
     ("model", "words"),
-    [
-        ("model", "c zebra a </s> C A </s>"),
-        ("backwards", "C A </s> c zebra a </s>"),
-    ],
+    [("model", "c zebra a </s> C A </s>"), ("backwards", "C A </s> c zebra a </s>")],
 )
 def test_a_picture_for_each_pair(
     model: str, words: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -75,8 +75,7 @@ def test_search_and_hover(page: Path, pages: Pages) -> None:
 def test_a_map_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """The map has the most frequent words, including w0 to w3, &apos;s and naïve."""
     call = "analyze", "map", "--words", "--threads", "1", "--phrases", "20", "-o", "words.html"
-    done = phrasescore(*call, "--model", data / "model")
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*call, "--model", data / "model").well()
     assert b"words.html: The 20 most frequent of 33 words" in done.stderr
     assert (tmp_path / "words.html").exists()
 
@@ -104,7 +103,5 @@ def test_wrong_calls(
     for each in data.iterdir():
         if not each.name.endswith(".html"):
             (tmp_path / each.name).symlink_to(each)
-    done = phrasescore("analyze", "map", "--model", "model", *arguments)
-    assert done.returncode == status, done.stderr
-    assert message in done.stderr.decode()
+    phrasescore("analyze", "map", "--model", "model", *arguments).refused(status, message)
     assert not (tmp_path / "m.html").exists()

@@ -52,8 +52,7 @@ def test_the_lists_are_those_of_score_and_generate(
     done = phrasescore(
         *("analyze", "top", data / "table.gz", *model, "-o", "top.md", "--json-file", "top.json"),
         *("--samples", "40", "--seed", "3"),
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     assert b"frequent: drawn from 2 sources\n" in done.stderr
     result = json.loads((tmp_path / "top.json").read_bytes())
     assert result["drawn_from"] == {"frequent": 2, "rare": 1, "long": 0}
@@ -117,7 +116,4 @@ def test_wrong_input_is_one_sentence(
     """Wrong input prints one sentence with the problem and a remedy, and the right exit status."""
     names = {"empty", "table.gz", "model", "lm", "search", "backwards"}
     given = [data / each if each in names else each for each in arguments]
-    done = phrasescore("analyze", "top", *given)
-    assert done.returncode == status, done.stderr
-    assert problem in done.stderr.decode()
-    assert b"Traceback" not in done.stderr
+    phrasescore("analyze", "top", *given).refused(status, problem)

@@ -50,8 +50,7 @@ def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path
     """Row i is the summary of line i, also for unknown words."""
     done = phrasescore(
         *("analyze", "vectors", "--model", data / "model", data / "phrases", "-o", "v.npz")
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     assert b"v.npz: 3 phrases, vectors of 8 numbers" in done.stderr
     assert texts_of(tmp_path / "v.npz") == [b"a b", b"stranger caf\xe9", b"a b"]
     with np.load(tmp_path / "v.npz") as arrays:
@@ -72,13 +71,13 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
         ("source", known.source_vocabulary),
         ("target", known.target_vocabulary),
     ):
-        assert phrasescore("analyze", "vectors", *common, "--side", side).returncode == 0
+        phrasescore("analyze", "vectors", *common, "--side", side).well()
         assert texts_of(tmp_path / "w.npz") == list(vocabulary.words[2:])
         with np.load(tmp_path / "w.npz") as arrays:
             assert (arrays["vectors"] == known.weights[f"{side}_embedding"][2:]).all()
     for kind in ("search", "feed-forward-lm", "feed-forward-phrase"):
         common = "--model", data / kind, "--words", "-o", f"{kind}.npz"
-        assert phrasescore("analyze", "vectors", *common).returncode == 0
+        phrasescore("analyze", "vectors", *common).well()
         lower = kind != "feed-forward-lm"
         expected = [word if lower else word.upper() for word in WORDS]
         assert sorted(texts_of(tmp_path / f"{kind}.npz")) == sorted(expected)
@@ -97,12 +96,7 @@ def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ],
 )
 def test_wrong_calls(
-    command: str,
-    message: str,
-    status: int,
-    data: Path,
-    phrasescore: Phrasescore,
-    tmp_path: Path,
+    command: str, message: str, status: int, data: Path, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """Each wrong call prints one sentence and writes nothing."""
     for each in data.iterdir():
@@ -110,7 +104,5 @@ def test_wrong_calls(
     (tmp_path / "empty").write_bytes(b"")
     (tmp_path / "blank").write_bytes(b"a\n \nb\n")
     (tmp_path / "long").write_bytes(b"a\n" + b"a " * 10_001 + b"\n")
-    done = phrasescore("analyze", *command.split())
-    assert done.returncode == status, done.stderr
-    assert message in done.stderr.decode()
+    phrasescore("analyze", *command.split()).refused(status, message)
     assert not (tmp_path / "v.npz").exists()

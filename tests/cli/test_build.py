@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from phrasescore.cli import main
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
 from tests.support.killed import kill_when
 
@@ -30,8 +30,7 @@ def test_build_and_build_again(
     """A repeated command finds everything done; other options are refused, or need --update."""
     source, target, links = corpus
     command = ("build", source, target, "system/", "--alignment", links)
-    first = phrasescore(*command)
-    assert first.returncode == 0, first.stderr
+    first = phrasescore(*command).well()
     assert first.stdout == b""
     assert b"200 pairs kept" not in first.stderr  # some are too uneven
     assert b"left out: " in first.stderr
@@ -39,16 +38,12 @@ def test_build_and_build_again(
     table = (tmp_path / "system" / "phrase-table.gz").read_bytes()
     assert gzip.decompress(table).count(b"\n") > 500
 
-    again = phrasescore(*command)
-    assert again.returncode == 0
+    again = phrasescore(*command).well()
     assert again.stderr.count(b"(done before)") == 5
     assert (tmp_path / "system" / "phrase-table.gz").read_bytes() == table
 
-    other = phrasescore(*command, "--lm-order", "2")
-    assert other.returncode == 6
-    assert b"lm_order was 3 and is now 2" in other.stderr
-    updated = phrasescore(*command, "--lm-order", "2", "--update")
-    assert updated.returncode == 0
+    phrasescore(*command, "--lm-order", "2").refused(6, "lm_order was 3 and is now 2")
+    updated = phrasescore(*command, "--lm-order", "2", "--update").well()
     assert updated.stderr.count(b"(done before)") == 3
 
 
@@ -60,8 +55,7 @@ def test_further_text_of_words(
     (tmp_path / "more").write_text("W1 w2\n\nNEW w3\n" * 9)
     command = ("build", source, target, "system", "--alignment", links, "--lowercase")
     more = ("--language-model-text", "more", "--lm-order", "8", "--no-reordering")
-    done = phrasescore(*command, *more)
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command, *more).well()
     assert b" n-grams (" in done.stderr
     arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes())
     assert b"\tnew" in arpa
@@ -72,8 +66,7 @@ def test_further_text_of_words(
     assert "LexicalReordering" not in ini
     assert "[distortion-limit]\n0\n" in ini
     assert not (tmp_path / "system" / "reordering-table.gz").exists()
-    done = phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n")
-    assert done.returncode == 0, done.stderr
+    phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n").well()
     (tmp_path / "more").write_text("other words\n")
     done = phrasescore(*command, *more, "--update")
     assert done.stderr.count(b"(done before)") == 4
@@ -87,8 +80,7 @@ def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> Non
     )
     (tmp_path / "more").write_text("Aj\u00e1 r\u1ecd \u0300wa.\n")
     command = ("build", "en", "yo", "system", "--aligner", "monotone", "--tokenize", "en", "yo")
-    done = phrasescore(*command, "--language-model-text", "more", "--case", "truecase")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*command, "--language-model-text", "more", "--case", "truecase").well()
     said = done.stderr.decode()
     assert "1 left out (1 empty)" in said
     assert "warning: more than 2 % of the sentence pairs were left out" in said
@@ -136,20 +128,17 @@ def test_failures(
     assert not (tmp_path / "system" / "moses.ini").exists()
 
 
-def test_interrupted(
-    tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
-) -> None:
+def test_interrupted(tmp_path: Path, phrasescore: Phrasescore) -> None:
     """Ctrl-C prints how to continue; the next run does not repeat finished steps."""
     paths = write_corpus(tmp_path, random_corpus(4, 2000, WORDS, 12))
     source, target, links = (path.name for path in paths)
     command = ["build", source, target, "system", "--alignment", links]
     stamp = tmp_path / "system" / ".build" / "corpus.json"  # of the first step
-    ended = kill_when(stamp.exists, start_phrasescore(tmp_path, *command), signal.SIGINT)
+    ended = kill_when(stamp.exists, phrasescore.start(*command), signal.SIGINT)
     said = ended.errors
     assert ended.status == 130, said
     assert b"stopped; finished work is kept. To continue, type: phrasescore build" in said
-    again = phrasescore(*command)
-    assert again.returncode == 0
+    again = phrasescore(*command).well()
     lines = again.stderr.split(b"\n")
     assert lines[0].startswith(b"corpus ")
     assert lines[0].endswith(b"(done before)")

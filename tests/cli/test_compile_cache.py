@@ -79,17 +79,16 @@ def _plant(folder: Path, form: str) -> Path:
 def test_settings_of_numba_in_the_current_folder(tmp_path: Path, form: str) -> None:
     """They are refused, because they could name another user's cache, which numba unpickles."""
     settings = _plant(tmp_path, form)
-    done = run_fresh(tmp_path, "evaluate", "text", "--reference", "text")
-    assert done.returncode == 2, done.stderr
-    assert b"the current folder holds .numba_config.yaml" in done.stderr
+    done = run_fresh(tmp_path, "evaluate", "text", "--reference", "text").refused(
+        2, "the current folder holds .numba_config.yaml"
+    )
     assert done.stderr.count(b"\n") == 1
     assert sorted(tmp_path.iterdir()) == [settings, tmp_path / "text"]
 
 
 def test_help_does_not_mind_settings_of_numba(tmp_path: Path) -> None:
     _plant(tmp_path, "{")
-    done = run_fresh(tmp_path, "evaluate", "--help")
-    assert done.returncode == 0, done.stderr
+    run_fresh(tmp_path, "evaluate", "--help").well()
 
 
 _IMPORTS = """
@@ -116,8 +115,7 @@ def test_no_module_imports_numba_before_its_folder_is_chosen(tmp_path: Path) -> 
     ]
     assert len(paths) > 20
     names = [".".join(path.parts) for path in paths]
-    done = run_fresh(tmp_path, *names, program=("-c", _IMPORTS))
-    assert done.returncode == 0, done.stderr.decode()
+    run_fresh(tmp_path, *names, program=("-c", _IMPORTS)).well()
 
 
 @pytest.fixture(params=["world", "sticky", "parent", "group", "owner"])
@@ -143,9 +141,7 @@ def test_compiled_functions_where_others_can_write(tmp_path: Path, others_folder
     place = str(others_folder)
     done = run_fresh(
         tmp_path, "evaluate", "text", "--reference", "text", environment={"NUMBA_CACHE_DIR": place}
-    )
-    assert done.returncode == 2, done.stderr
-    assert b"NUMBA_CACHE_DIR needs a folder that you alone can write" in done.stderr
+    ).refused(2, "NUMBA_CACHE_DIR needs a folder that you alone can write")
     assert done.stderr.count(b"\n") == 1
     assert not list(others_folder.iterdir())
 
@@ -154,7 +150,7 @@ def test_parsed_tables_where_others_can_write(
     tmp_path: Path, others_folder: Path, phrasescore: Phrasescore
 ) -> None:
     ini = write_random_system(tmp_path, 3)
-    done = phrasescore("decode", ini, "--cache-folder", others_folder, stdin=b"s0\n")
-    assert done.returncode == 2, done.stderr.decode()
-    assert b"--cache-folder needs a folder that you alone can write" in done.stderr
+    phrasescore("decode", ini, "--cache-folder", others_folder, stdin=b"s0\n").refused(
+        2, "--cache-folder needs a folder that you alone can write"
+    )
     assert not list(others_folder.iterdir())

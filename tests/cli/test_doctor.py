@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import gzip
 import json
-import shutil
 from pathlib import Path
 
 from tests.conftest import Phrasescore
-
-
-def copy_system(bundled_golden: Path, folder: Path) -> None:
-    """Copy the golden system, with its language model unzipped, into a folder."""
-    shutil.copytree(bundled_golden / "system", folder / "system", copy_function=shutil.copyfile)
-    (folder / "system").chmod(0o755)
-    with gzip.open(folder / "system" / "lm.arpa.gz") as stream:
-        (folder / "system" / "lm.arpa").write_bytes(stream.read())
+from tests.support.golden_systems import copy_system
 
 
 def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
@@ -23,8 +14,7 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     copy_system(bundled_golden, tmp_path)
     texts = ["--source", bundled_golden / "decode" / "input.en"]
     texts += ["--reference", bundled_golden / "decode" / "input.fr"]
-    process = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "found.json")
-    assert process.returncode == 0, process.stderr
+    process = phrasescore("doctor", "system/moses.ini", *texts, "--json-file", "found.json").well()
     verdict = b"this system can be tuned; read the warnings first.\n"
     assert process.stdout.endswith(
         b"\n0 errors, 1 warning and 3 notes.\nreal Moses: "
@@ -39,15 +29,13 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
     assert (strict.returncode, strict.stdout) == (1, process.stdout)
     (tmp_path / "system" / "lm.arpa").unlink()
-    unlike = phrasescore("doctor", "system/moses.ini", *texts)
-    assert unlike.returncode == 0
+    unlike = phrasescore("doctor", "system/moses.ini", *texts).well()
     assert unlike.stdout.startswith(
         b"moses errors\n  system/moses.ini:14: system/lm.arpa does not exist"
     )
     assert b"\nreal Moses: cannot use this system; see the moses errors.\n" in unlike.stdout
     (tmp_path / "system" / "lm.arpa.gz").unlink()
-    broken = phrasescore("doctor", "system/moses.ini", *texts)
-    assert broken.returncode == 1
+    broken = phrasescore("doctor", "system/moses.ini", *texts).refused(1)
     assert broken.stdout.startswith(b"errors\n  system/moses.ini:14: system/lm.arpa: no such file")
     assert broken.stdout.endswith(b"repair the errors before tuning.\n")
 
@@ -57,12 +45,9 @@ def test_refusals(tmp_path: Path, phrasescore: Phrasescore) -> None:
     process = phrasescore("doctor", "moses.ini")
     assert (process.returncode, process.stdout) == (3, b"")
     assert process.stderr == b"phrasescore: moses.ini: no such file.\n"
-    process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr")
-    assert process.returncode == 2
+    process = phrasescore("doctor", "moses.ini", "--reference", "dev.fr").refused(2)
     assert process.stderr == (
         b"phrasescore: --reference needs --source, which is not given. "
         b"Add --source, or leave out --reference.\n"
     )
-    process = phrasescore("doctor", "--json")
-    assert process.returncode == 2
-    assert b"Missing argument 'SYSTEM'" in process.stderr
+    phrasescore("doctor", "--json").refused(2, "Missing argument 'SYSTEM'")

@@ -11,19 +11,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT, Phrasescore, StartPhrasescore
+from tests.conftest import PROJECT, Phrasescore
 from tuning.loop.weight_files import read_weights_file
 from tuning.metrics.metric_settings import shown_p
 
-EXPERIMENT = """
+DATA = """
 name = "Golden system"
 seeds = [1]
 [data]
 folder = "{golden}"
 system = "system/moses.ini"
 phrase_table = "system/phrase-table.gz"
-train_source = "{folder}/dev.en"
-train_target = "{folder}/dev.fr"
+train_source = "{golden}/decode/input.en"
+train_target = "{golden}/decode/input.fr"
 dev_source = "{folder}/dev.en"
 dev_reference = "{folder}/dev.fr"
 [[data.test]]
@@ -37,6 +37,8 @@ cube-pruning-pop-limit = 20
 rounds = 1
 nbest_size = 10
 options = ["--restarts", "2"]
+"""
+SYSTEMS = """
 [translate]
 options = ["--beam", "2", "--max-length", "10", "--threads", "1"]
 [models.untrained]
@@ -62,16 +64,21 @@ not_run = "it is not there yet"
 """
 
 
-@pytest.fixture
-def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
+def write_experiment(golden: Path, folder: Path, text: str) -> Path:
     """Write an experiment file; dev and test have ten sentences each."""
     for side in ("en", "fr"):
-        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
-        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
-        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
-    path = tmp_path / "experiment.toml"
-    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
+        lines = (golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
+        (folder / f"dev.{side}").write_bytes(b"\n".join(lines[:10]) + b"\n")
+        (folder / f"test.{side}").write_bytes(b"\n".join(lines[10:20]) + b"\n")
+    path = folder / "experiment.toml"
+    path.write_text(text.format(golden=golden, folder=folder), "utf-8")
     return path
+
+
+@pytest.fixture
+def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
+    """Write the experiment with a system of each kind."""
+    return write_experiment(bundled_golden, tmp_path, DATA + SYSTEMS)
 
 
 def rows(folder: Path) -> list[bytes]:
@@ -86,8 +93,7 @@ def test_from_a_file_to_the_table_and_again(
     """Rows can be added one by one; finished steps are kept, missing steps are run."""
     (tmp_path / "system").symlink_to(bundled_golden / "system")
     call = "experiment", experiment.name, "--data", ".", "-o", "results"
-    done = phrasescore(*call, "--only", "RNN + WP")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*call, "--only", "RNN + WP").well()
     said = done.stdout.decode()
     assert "| Baseline | " in said
     assert "| Later | not run | not run |" in said
@@ -123,8 +129,7 @@ def test_from_a_file_to_the_table_and_again(
     assert len(scores["test"][3]["runs"]) == 1
     # the translation of the tuned system is among the candidates
     assert scores["dev"][2]["mean"] >= scores["dev"][0]["mean"]
-    reported = phrasescore("report", "results", "-o", "results/report.html")
-    assert reported.returncode == 0, reported.stderr.decode()
+    phrasescore("report", "results", "-o", "results/report.html").well()
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
     cells = set(re.findall('<td class="number">([^<]*)</td>', page))
     for score in (score for each in scores.values() for score in each):
@@ -139,10 +144,9 @@ def test_from_a_file_to_the_table_and_again(
 def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> None:
     """Given rows are not run again; with other settings they are refused before any step."""
     call = ["experiment", experiment.name, "--only", "Baseline", "-o"]
-    assert phrasescore(*call, "first").returncode == 0
+    phrasescore(*call, "first").well()
     given = ["--rows", "first/results.json"]
-    done = phrasescore(*call, "results", *given, "--json")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*call, "results", *given, "--json").well()
     assert b"0 of 0 steps were run" in done.stderr
     record, before = (
         json.loads((experiment.parent / folder / "result.json").read_text("utf-8"))
@@ -152,9 +156,7 @@ def test_rows_of_another_folder(phrasescore: Phrasescore, experiment: Path) -> N
     for text, comparison in record["texts"].items():
         assert comparison["metrics"] == before["texts"][text]["metrics"]
     experiment.write_text(experiment.read_text("utf-8").replace("rounds = 1", "rounds = 2"))
-    refused = phrasescore(*call, "results", *given)
-    assert refused.returncode == 2
-    assert "tuning.rounds was 1 and is now 2" in refused.stderr.decode()
+    phrasescore(*call, "results", *given).refused(2, "tuning.rounds was 1 and is now 2")
 
 
 def test_only_some_systems(
@@ -163,8 +165,7 @@ def test_only_some_systems(
     """--only leaves rows out, and --dry-run prints commands without making files."""
     done = phrasescore(
         "experiment", experiment.name, "-o", "results", "--dry-run", "--only", "Baseline"
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()
     commands = done.stdout.decode().strip().split("\n")
     assert len(commands) == 4
     assert commands[0].startswith(f"phrasescore filter {bundled_golden}/system/moses.ini")
@@ -183,9 +184,9 @@ def test_wrong_calls(
     phrasescore: Phrasescore, experiment: Path, arguments: list[str], status: int, sentence: str
 ) -> None:
     """Each wrong call prints one sentence, before any step runs."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
-    assert done.returncode == status
-    assert sentence in done.stderr.decode()
+    phrasescore("experiment", experiment.name, "-o", "results", *arguments).refused(
+        status, sentence
+    )
     assert not (experiment.parent / "results").exists()
 
 
@@ -198,40 +199,33 @@ def test_the_folder_of_another_command_is_refused(
         paths = [experiment.parent / "results" / name for name in names]
         for path in paths:
             path.write_text('{"kind": "tune"}\n')
-        done = phrasescore("experiment", experiment.name, "-o", "results")
-        assert done.returncode == 6
-        assert (
-            f"the folder is not empty ({names[0]}) and has no record of an exper"
-            in done.stderr.decode()
+        phrasescore("experiment", experiment.name, "-o", "results").refused(
+            6, f"the folder is not empty ({names[0]}) and has no record of an exper"
         )
         for path in paths:
             assert path.read_text() == '{"kind": "tune"}\n'
             path.unlink()
         assert list((experiment.parent / "results").iterdir()) == []
-    done = phrasescore("experiment", experiment.name, "-o", ".")
-    assert done.returncode == 6
+    phrasescore("experiment", experiment.name, "-o", ".").refused(6)
 
 
-def test_a_run_stopped_at_any_file_continues(
-    start_phrasescore: StartPhrasescore, phrasescore: Phrasescore, experiment: Path
-) -> None:
+def test_a_run_stopped_at_any_file_continues(phrasescore: Phrasescore, experiment: Path) -> None:
     """The record that makes the folder an experiment's own is its first file."""
     given = "experiment", experiment.name, "-o", "results", "--only", "Baseline"
     for name in ("result.json", "commands.sh", "results.json", "table.md"):
         folder = experiment.parent / "results"
-        start_phrasescore(experiment.parent, *given, named=name).wait()
+        phrasescore.start(*given, named=name).wait()
         assert (folder / "result.json").exists()
         (folder / "table.md").unlink(missing_ok=True)
-    done = phrasescore(*given)
-    assert done.returncode == 0, done.stderr
+    phrasescore(*given).well()
 
 
 def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) -> None:
     """The inputs of all steps are checked before the first step runs."""
     (experiment.parent / "test.fr").unlink()
-    done = phrasescore("experiment", experiment.name, "-o", "results")
-    assert done.returncode == 3
-    assert b"test.fr: the experiment reads this file or folder" in done.stderr
+    phrasescore("experiment", experiment.name, "-o", "results").refused(
+        3, "test.fr: the experiment reads this file or folder"
+    )
 
 
 def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
@@ -249,10 +243,9 @@ def test_with_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
     """--decoder moses tunes, translates and makes lists with Moses; commands.sh contains moses."""
-    done = phrasescore(
+    phrasescore(
         "experiment", experiment.name, "-o", "results", "--decoder", "moses", "--only", "Reranked"
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     assert record["settings"]["decoder"]["kind"] == "moses"
     for system in record["texts"]["test"]["metrics"]["bleu"]:
@@ -271,8 +264,7 @@ def test_the_script_of_commands_gives_the_same_table(
 ) -> None:
     """The commands of commands.sh, run by hand in another folder, give equal weights."""
     arguments = ["--decoder", "moses", "--only", "Baseline"]
-    done = phrasescore("experiment", experiment.name, "-o", "results", *arguments)
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore("experiment", experiment.name, "-o", "results", *arguments).well()
     script = (tmp_path / "results" / "commands.sh").read_text("utf-8")
     script = script.replace("/results", "/by-hand")
     program = f'phrasescore() {{ {sys.executable} -m phrasescore "$@"; }}\n'
@@ -303,7 +295,7 @@ def test_a_result_replaces_no_file_of_the_experiment(
     before = (tmp_path / name).read_bytes()
     changed = text.replace('system = "system/moses.ini"', f'system = "{tmp_path / "small.ini"}"')
     experiment.write_text(changed if name == "small.ini" else text, "utf-8")
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--json-file", name)
-    assert done.returncode == 2, done.stderr.decode()
-    assert "would replace an input: the experiment" in done.stderr.decode()
+    phrasescore("experiment", experiment.name, "-o", "results", "--json-file", name).refused(
+        2, "would replace an input: the experiment"
+    )
     assert (tmp_path / name).read_bytes() == before and not (tmp_path / "results").exists()

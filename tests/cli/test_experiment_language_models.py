@@ -7,28 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.test_experiment import DATA, write_experiment
 from tests.conftest import Phrasescore
 
-EXPERIMENT = """
-name = "Golden system"
-seeds = [1, 2]
-[data]
-folder = "{golden}"
-system = "system/moses.ini"
-train_target = "{folder}/train.fr"
-dev_source = "{folder}/dev.en"
-dev_reference = "{folder}/dev.fr"
-[[data.test]]
-name = "test"
-source = "{folder}/test.en"
-reference = "{folder}/test.fr"
-[decoder.sections]
-search-algorithm = 1
-cube-pruning-pop-limit = 20
-[tuning]
-rounds = 1
-nbest_size = 10
-options = ["--restarts", "2"]
+SYSTEMS = """
 [models.cslm]
 kind = "feed-forward-lm"
 per_seed = true
@@ -46,23 +28,16 @@ rerank = ["cslm"]
 
 @pytest.fixture
 def experiment(bundled_golden: Path, tmp_path: Path) -> Path:
-    """Write an experiment file; dev and test have six sentences each."""
-    for side in ("en", "fr"):
-        lines = (bundled_golden / "decode" / f"input.{side}").read_bytes().split(b"\n")
-        (tmp_path / f"dev.{side}").write_bytes(b"\n".join(lines[:6]) + b"\n")
-        (tmp_path / f"test.{side}").write_bytes(b"\n".join(lines[6:12]) + b"\n")
-        (tmp_path / f"train.{side}").write_bytes(b"\n".join(lines))
-    path = tmp_path / "experiment.toml"
-    path.write_text(EXPERIMENT.format(golden=bundled_golden, folder=tmp_path), "utf-8")
-    return path
+    """Write an experiment with two seeds."""
+    text = DATA.replace("seeds = [1]", "seeds = [1, 2]")
+    return write_experiment(bundled_golden, tmp_path, text + SYSTEMS)
 
 
 def test_each_seed_asks_its_own_model(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path
 ) -> None:
     """Each seed trains its own model, whose weight is tuned with the others."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM")
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore("experiment", experiment.name, "-o", "results", "--only", "CSLM").well()
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))
     assert [system["seeds"] for system in record["systems"][:2]] == [[1, 2], [1, 2]]
     assert all(0.02 < system["mean"] < 0.9 for system in record["texts"]["test"]["metrics"]["bleu"])
@@ -80,8 +55,7 @@ def test_lists_of_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path
 ) -> None:
     """Real Moses cannot decode with the model, so its row is not run; lists can be rescored."""
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("experiment", experiment.name, "-o", "results", "--decoder", "moses").well()
     said = done.stdout.decode()
     assert "CSLM: not run; real Moses cannot use a neural language model while it decodes;" in said
     record = json.loads((tmp_path / "results" / "result.json").read_text("utf-8"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.ini.moses_ini import MosesIni
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.killed import kill_when
 
 TABLE = """\
@@ -49,8 +49,7 @@ def test_tables_are_cut_down_to_all_texts(
     done = phrasescore(
         "filter", system.name, "--input", "dev", "--input", "test", "-o", "filtered",
         "--set", "search-algorithm=1", "--set", "distortion-limit=4",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     assert "TranslationModel0: 3 of 4 lines" in done.stderr.decode()
     table = tmp_path / "filtered" / "TranslationModel0.gz"
     kept = [line for line in TABLE.splitlines(True) if not line.startswith("c")]
@@ -78,21 +77,17 @@ def test_wrong_calls(
     tmp_path: Path,
 ) -> None:
     """Each wrong call prints the problem and leaves no file."""
-    done = phrasescore("filter", system.name, "--input", "dev", *arguments)
-    assert done.returncode == status
-    assert sentence in done.stderr.decode()
+    phrasescore("filter", system.name, "--input", "dev", *arguments).refused(status, sentence)
     assert not (tmp_path / "new").exists()
 
 
 def test_a_killed_filter_starts_again(
-    phrasescore: Phrasescore, system: Path, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
     """The folder gets its name only when complete; a repeated call makes it and cleans up."""
     (tmp_path / "table.gz").write_bytes(gzip.compress(TABLE.encode() * 400_000, 1))
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
-    kill_when(
-        lambda: any(tmp_path.glob(".out.*.part/.*.part")), start_phrasescore(tmp_path, *command)
-    )
+    kill_when(lambda: any(tmp_path.glob(".out.*.part/.*.part")), phrasescore.start(*command))
     assert not (tmp_path / "out").exists()
     assert b"TranslationModel0: 800,000 of 1,600,000 lines" in phrasescore(*command).stderr
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
@@ -101,8 +96,7 @@ def test_a_killed_filter_starts_again(
 def test_the_same_call_again_finds_its_folder(phrasescore: Phrasescore, system: Path) -> None:
     """A call after a kill at the very end has nothing to do; other texts are refused."""
     command = ["filter", system.name, "--input", "dev", "-o", "out"]
-    assert phrasescore(*command).returncode == 0
-    again = phrasescore(*command)
-    assert again.returncode == 0
+    phrasescore(*command).well()
+    again = phrasescore(*command).well()
     assert b"filtered already to the same texts" in again.stderr
     assert phrasescore("filter", system.name, "--input", "test", "-o", "out").returncode == 6

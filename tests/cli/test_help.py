@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
 
 from phrasescore.cli import COMMANDS
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import run_fresh
 
 HEAVY = ("torch", "numpy", "numba", "sacremoses", "sacrebleu")
 PROBE = f"""
@@ -27,9 +25,7 @@ for command in sys.argv[1:]:
 def test_help_loads_nothing_heavy() -> None:
     """Each --help explains the command and imports neither torch nor numpy."""
     commands = ["", *COMMANDS, "ini add-column", "ini add-language-model"]
-    words = [sys.executable, "-c", PROBE, *commands]
-    done = subprocess.run(words, cwd=PROJECT, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
+    run_fresh(PROJECT, *commands, program=("-c", PROBE)).well()
 
 
 def test_the_overview_names_every_command(phrasescore: Phrasescore) -> None:
@@ -42,10 +38,7 @@ def test_the_overview_names_every_command(phrasescore: Phrasescore) -> None:
 
 def test_an_unknown_command_is_a_usage_error(phrasescore: Phrasescore) -> None:
     """A misspelt command exits with status 2 and without a traceback."""
-    done = phrasescore("trian")
-    assert done.returncode == 2
-    assert b"No such command 'trian'" in done.stderr
-    assert b"Traceback" not in done.stderr
+    phrasescore("trian").refused(2, "No such command 'trian'")
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
@@ -54,8 +47,7 @@ def test_the_script_that_completes_commands(
 ) -> None:
     """`_PHRASESCORE_COMPLETE=bash_source phrasescore` prints a completion script."""
     monkeypatch.setenv("_PHRASESCORE_COMPLETE", f"{shell}_source")
-    done = phrasescore()
-    assert done.returncode == 0
+    done = phrasescore().well()
     assert f"_PHRASESCORE_COMPLETE={shell}_complete".encode() in done.stdout
 
 
@@ -71,15 +63,11 @@ def test_the_script_that_completes_commands(
     ],
 )
 def test_what_a_shell_completes(
-    phrasescore: Phrasescore,
-    monkeypatch: pytest.MonkeyPatch,
-    typed: list[str],
-    expected: list[str],
+    phrasescore: Phrasescore, monkeypatch: pytest.MonkeyPatch, typed: list[str], expected: list[str]
 ) -> None:
     """Commands, options, values and paths are completed; the shell looks up the paths."""
     monkeypatch.setenv("_PHRASESCORE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(typed))
     monkeypatch.setenv("COMP_CWORD", str(len(typed) - 1))
-    done = phrasescore()
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore().well()
     assert done.stdout.decode().split() == expected

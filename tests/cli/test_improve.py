@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.conftest import Phrasescore, StartPhrasescore, said
+from tests.conftest import Phrasescore, said
 from tests.support.toy_system import ToySystem, write_toy_system
 
 # in the right translation, words of two kinds alternate, which the system cannot know
@@ -51,24 +51,19 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.slow
-def test_killed_and_continued(
-    phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path
-) -> None:
+def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """What helps is kept; after kills the same command repeats no finished step."""
     for name in ("weights.json", "phrase-table.gz"):
-        ended = start_phrasescore(tmp_path, *call(toy, "better"), named=name).wait()
+        ended = phrasescore.start(*call(toy, "better"), named=name).wait()
         assert ended.status in (-signal.SIGKILL, 0)
-    done = phrasescore(*call(toy, "better"), "--json")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*call(toy, "better"), "--json").well()
     record = json.loads(done.stdout)
     assert "language-model" in record["kept"]
     assert record["benefits"]["language-model"]["low"] > 0
-    again = phrasescore(*call(toy, "better"))
-    assert again.returncode == 0
+    again = phrasescore(*call(toy, "better")).well()
     assert b": done in " not in again.stderr
     assert again.stdout.decode().startswith(record["verdict"])
-    other = phrasescore(*call(toy, "better"), "--reference", toy.source)
-    assert (other.returncode, b"has changed" in other.stderr) == (6, True), other.stderr.decode()
+    phrasescore(*call(toy, "better"), "--reference", toy.source).refused(6, "has changed")
     better = tmp_path / "better"
     decoded = phrasescore("decode", better / "system", "-i", toy.source, "-o", "-")
     scores = {}
@@ -82,10 +77,9 @@ def test_killed_and_continued(
     kept = r"language-model \| [0-9.]+ \| \+.* \| kept \|"
     assert re.search(kept, (better / "improve.md").read_text())
     assert b"tune" in (better / "commands.sh").read_bytes()
-    assert phrasescore("report", "better", "-o", "page.html").returncode == 0
+    phrasescore("report", "better", "-o", "page.html").well()
     assert record["verdict"].split(" (")[0] in (tmp_path / "page.html").read_text()
-    whole = phrasescore(*call(toy, "whole"))
-    assert whole.returncode == 0, whole.stderr.decode()
+    whole = phrasescore(*call(toy, "whole")).well()
     assert b"tune.all: note: NeuralLM0 helps" in whole.stderr
     assert content(better / "system") == content(tmp_path / "whole" / "system")
 

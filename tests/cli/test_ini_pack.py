@@ -29,21 +29,18 @@ def test_a_packed_system_needs_nothing_else(
     """After the original is gone and the copy has moved, the translations are equal."""
     model = save_random_language_model(tmp_path / "lm", TARGET)
     added = ("add-language-model", system, "--model", model, "--absolute-paths")
-    assert phrasescore("ini", *added, "-o", system / "moses.ini").returncode == 0
+    phrasescore("ini", *added, "-o", system / "moses.ini").well()
     rescoring = json.loads((system / "rescoring.json").read_text())
     rescoring["weights"]["NeuralLM0"] = [0.1]
     (system / "rescoring.json").write_text(json.dumps(rescoring))
     (system / "text.json").write_text('{"source": {}, "target": {}}')
-    before = phrasescore("decode", system, stdin=TEXT)
-    assert before.returncode == 0, before.stderr.decode()
-    packed = phrasescore("ini", "pack", system, "packed")
-    assert packed.returncode == 0, packed.stderr.decode()
+    before = phrasescore("decode", system, stdin=TEXT).well()
+    packed = phrasescore("ini", "pack", system, "packed").well()
     assert f"NeuralLM0.lm: {model}\n" in packed.stderr.decode()
     shutil.rmtree(system)
     shutil.rmtree(model)
     (tmp_path / "packed").rename(tmp_path / "moved")
-    after = phrasescore("decode", "moved", stdin=TEXT)
-    assert after.returncode == 0, after.stderr.decode()
+    after = phrasescore("decode", "moved", stdin=TEXT).well()
     assert after.stdout == before.stdout
     assert (tmp_path / "moved" / "text.json").exists()
     paths = [
@@ -53,8 +50,7 @@ def test_a_packed_system_needs_nothing_else(
     ]
     assert sorted(paths) == ["LM0.lm.arpa", "LexicalReordering0.reordering", "NeuralLM0.lm",
                              "TranslationModel0.table"]  # fmt: skip
-    taken = phrasescore("ini", "pack", "moved", "moved")
-    assert taken.returncode == 2
+    phrasescore("ini", "pack", "moved", "moved").refused(2)
 
 
 def test_an_ini_alone_is_packed_without_rescoring(
@@ -63,11 +59,10 @@ def test_an_ini_alone_is_packed_without_rescoring(
     """Naming the ini means the search alone; a missing file leaves no folder behind."""
     ini = system / "moses.ini"
     ini.write_text(ini.read_text().replace("path=", f"path={system}/"))
-    assert phrasescore("ini", "pack", ini, "packed").returncode == 0
+    phrasescore("ini", "pack", ini, "packed").well()
     assert not (tmp_path / "packed" / "rescoring.json").exists()
     (system / "table").unlink()
-    missing = phrasescore("ini", "pack", ini, "other")
-    assert missing.returncode == 3
+    phrasescore("ini", "pack", ini, "other").refused(3, "table")
     assert not (tmp_path / "other").exists()
 
 
@@ -75,8 +70,7 @@ def test_a_filtered_folder_rescores(phrasescore: Phrasescore, system: Path, tmp_
     """``filter`` copies rescoring.json and its models, and a second call finds them."""
     command = "filter", "system", "--input", "text", "-o", "filtered"
     for _ in range(2):
-        done = phrasescore(*command)
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore(*command).well()
     whole = phrasescore("decode", "system", stdin=TEXT)
     assert phrasescore("decode", "filtered", stdin=TEXT).stdout == whole.stdout
 
@@ -85,18 +79,16 @@ def test_doctor_examines_what_rescores(
     phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:
     """A damaged or foreign model, and weights that do not fit, are errors."""
-    assert phrasescore("doctor", "system").returncode == 0
+    phrasescore("doctor", "system").well()
     path = system / "rescoring.json"
     good = path.read_text()
     content = json.loads(good)
     del content["weights"]["LM0"]
     path.write_text(json.dumps(content))
-    done = phrasescore("doctor", "system")
-    assert done.returncode == 1
+    done = phrasescore("doctor", "system").refused(1)
     assert b"rescoring.json: " in done.stdout
     assert b"LM0" in done.stdout
     path.write_text(good)
     (system / "models" / "There" / "model.safetensors").write_bytes(b"x")
-    done = phrasescore("doctor", "system")
-    assert done.returncode == 1
+    done = phrasescore("doctor", "system").refused(1)
     assert b"damaged: model.safetensors" in done.stdout

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from tests.hostile.world import write_world
@@ -15,6 +14,6 @@ def test_an_alignment_of_long_lines(warm_processes: WarmProcesses, tmp_path: Pat
     for side in ("src", "trg"):
         (tmp_path / f"long.{side}").write_bytes(b"s0 " * 5000 + b"\n")
     call = "alignments --model in/search --source long.src --target long.trg --sentences 1 -o out"
-    ended = warm_processes.observe(call.split(" "), Surroundings(tmp_path, dict(os.environ)))
+    ended = warm_processes.observe(call.split(" "), Surroundings(tmp_path))
     assert (ended.status, b"a sentence of 5,000 words" in ended.errors) == (3, True), ended.errors
     assert ended.peak < 300 << 20

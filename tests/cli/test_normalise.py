@@ -6,7 +6,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import unicodedata
 from pathlib import Path
 
@@ -14,21 +13,21 @@ import pytest
 
 from phrasescore.errors import CorpusError
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import Done
 from tuning.normalisation.word_pairs import Memory
 
 CORPUS = PROJECT / "sample_corpus"
 TRAINING, DEV, TEST = (CORPUS / f"old-spelling.{part}.tsv" for part in ("train", "dev", "test"))
 
 
-def train(phrasescore: Phrasescore, *more: str) -> subprocess.CompletedProcess[bytes]:
+def train(phrasescore: Phrasescore, *more: str) -> Done:
     return phrasescore("normalise", "train", TRAINING, "n", "--dev", DEV, *more)
 
 
 def test_from_words_to_text(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """A normaliser is trained once, reports its accuracy, normalises words and can be moved."""
     (tmp_path / "words").write_text("speaking\nlistening\nuncle\nvery\n" * 3)
-    done = train(phrasescore, "--language-model-text", "words", "--threads", "1")
-    assert done.returncode == 0, done.stderr
+    done = train(phrasescore, "--language-model-text", "words", "--threads", "1").well()
     assert re.search(rb"^build: [0-9.]+ s$", done.stderr, re.MULTILINE)
     measured = phrasescore("normalise", "evaluate", "n", TEST, "--json")
     scores = json.loads(measured.stdout)
@@ -56,10 +55,9 @@ def test_other_words_or_options_train_again_what_they_change(
     lines = TRAINING.read_text("utf-8").splitlines(keepends=True)
     (tmp_path / "words.tsv").write_text("".join(lines[:600]), "utf-8")
     command = "normalise", "train", "words.tsv", "n", "--dev", DEV
-    assert phrasescore(*command).returncode == 0
+    phrasescore(*command).well()
     (tmp_path / "words.tsv").write_text("".join(lines[:900]), "utf-8")
-    done = phrasescore(*command)
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command).well()
     assert re.search(rb"^build: [0-9.]+ s$", done.stderr, re.MULTILINE)
     assert len((tmp_path / "n" / "train.source").read_text("utf-8").splitlines()) > 600
 
@@ -76,21 +74,19 @@ def test_an_attention_model_chooses_among_the_forms(
     (tmp_path / "dev.tsv").write_text("".join(lines[40:100]), "utf-8")
     done = phrasescore(
         "normalise", "train", "words.tsv", "a folder", "--dev", "dev.tsv", "--neural"
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     assert b"\nrescoring: computing AttentionModel0\n" in done.stderr
     record = tmp_path / "a folder" / "normaliser.json"
     choice = json.loads(record.read_text())
     assert choice["right"] >= choice["system_right"]
     record.write_text(json.dumps(choice | {"attention": True, "remembered": None}))
-    done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n")
-    assert done.returncode == 0, done.stderr
+    done = phrasescore("normalise", "apply", "a folder", "-", stdin=b"hovse\nverie\n").well()
     assert len(done.stdout.split()) == 2
 
 
 def test_a_normaliser_from_someone_else(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Its folder never becomes the current folder, and a pipe in it is not waited for."""
-    assert train(phrasescore).returncode == 0
+    train(phrasescore).well()
     (tmp_path / "n" / ".numba_config.yaml").write_text("cache_dir: stolen\n")
     apply = "normalise", "apply", "n", "-"
     assert phrasescore(*apply, stdin=b"hovse\n").stdout == b"house\n"
@@ -117,8 +113,7 @@ def test_words_are_composed_and_lower_cased(phrasescore: Phrasescore, tmp_path: 
     pairs = "Été\tété\nTÊTE\ttête\nforeſt\tforêt\nfeſte\tfête\n\tdonc\n" * 6
     (tmp_path / "a.tsv").write_text(unicodedata.normalize("NFD", pairs), "utf-8")
     command = "normalise", "train", "a.tsv", "n", "--dev", "a.tsv", "--lowercase"
-    done = phrasescore(*command)
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command).well()
     said = done.stderr.decode()
     assert "note: a.tsv: 36 texts in decomposed Unicode (NFD), composed here (NFC)" in said
     assert "note: a.tsv: 6 normal forms without a word skipped" in said
@@ -158,18 +153,17 @@ def test_words_from_standard_input(
     dev = tmp_path_factory.mktemp("other") / "dev.tsv"
     dev.write_bytes(b"".join(DEV.read_bytes().splitlines(keepends=True)[:40]))
     pairs = b"".join(TRAINING.read_bytes().splitlines(keepends=True)[:40])
-    done = phrasescore("normalise", "train", "-", ".", "--dev", dev, stdin=pairs)
-    assert done.returncode == 0, done.stderr
+    phrasescore("normalise", "train", "-", ".", "--dev", dev, stdin=pairs).well()
 
 
 def test_nothing_is_replaced(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Training writes only into a folder of its own, whose files are no inputs."""
     (tmp_path / "n").mkdir()
     shutil.copy(DEV, tmp_path / "n" / "dev.source")
-    done = phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source")
-    assert (done.returncode, b"the training could replace this input" in done.stderr) == (2, True)
-    done = train(phrasescore)
-    assert (done.returncode, b"the folder is not empty" in done.stderr) == (6, True)
+    phrasescore("normalise", "train", TRAINING, "n", "--dev", "n/dev.source").refused(
+        2, "the training could replace this input"
+    )
+    train(phrasescore).refused(6, "the folder is not empty")
     assert [path.name for path in (tmp_path / "n").iterdir()] == ["dev.source"]
     assert (tmp_path / "n" / "dev.source").read_bytes() == DEV.read_bytes()
 

@@ -12,12 +12,7 @@ from click.testing import CliRunner
 from moses_integration.commands.tables import prune
 from phrasescore.errors import PhrasescoreError
 from tests.conftest import Phrasescore
-from tests.support.plain_pruning import (
-    minus_ln_p,
-    plain_pruning,
-    plain_reordering,
-    scores_of,
-)
+from tests.support.plain_pruning import minus_ln_p, plain_pruning, plain_reordering, scores_of
 
 TABLE = b"""\
 la maison ||| house ||| 0.5 0.1 ||| 0-0 ||| 2 4 1 ||| |||
@@ -53,8 +48,7 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
         *("prune", "table", "-o", "small.gz", "--top", "1", "--column", "2", "--threshold", "0.1"),
         *("--significance", "a+e", "--sentences", "10", "--drop", "drop.tsv"),
         *("--reordering", "reordering", "--reordering-output", "r.gz", "--json"),
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()
     kept = gzip.decompress((folder / "small.gz").read_bytes())
     assert kept == lines_of(TABLE)[2]
     expected = plain_pruning(
@@ -81,8 +75,9 @@ def test_all_conditions_and_both_tables(phrasescore: Phrasescore, folder: Path) 
 
 def test_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
     """Pruning works through pipes, and leaves no work files."""
-    done = phrasescore(*("prune", "-", "-o", "-", "--top", "1", "--column", "2"), stdin=TABLE)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(
+        *("prune", "-", "-o", "-", "--top", "1", "--column", "2"), stdin=TABLE
+    ).well()
     expected = plain_pruning(lines_of(TABLE), value=lambda line: scores_of(line)[1], top=1)
     assert lines_of(done.stdout) == expected
     assert b" 2 beyond the best\n" in done.stderr
@@ -131,9 +126,8 @@ def test_a_reordering_table_of_another_system_leaves_nothing(
     """The pruned table gets its name only when the reordering table is complete."""
     (folder / "damaged").write_bytes(b"la ||| x ||| 0.1 0.2\nl\n")
     before = sorted(folder.iterdir())
-    done = phrasescore(
+    phrasescore(
         "prune", "table", "-o", "small", "--top", "1", "--column", "1",
         "--reordering", "damaged", "--reordering-output", "cut",
-    )  # fmt: skip
-    assert done.returncode == 3, done.stderr
+    ).refused(3, "damaged")  # fmt: skip
     assert sorted(folder.iterdir()) == before

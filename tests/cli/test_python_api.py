@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +16,13 @@ import pytest
 import moses_integration
 import phrasescore as package
 import tuning
+from moses_integration import Decoder
 from phrasescore import InputError, Model, ModelError, PhrasescoreError, SettingsError
 from tests.conftest import PROJECT, Phrasescore
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 from tests.support.toy_system import write_toy_system
+from tuning import compare, evaluate, tune
 
 ENGLISH, FRENCH = [b"the", b"house", b"small"], [b"la", b"maison", b"petite"]
 PAIRS = [("the house", "la maison"), ("house", ""), ("unheard of", "la petite petite maison")]
@@ -68,8 +69,7 @@ def test_scores_are_those_of_score_text(
     (tmp_path / "texts").write_text("".join(f"{line}\n" for line in lines))
     done = phrasescore(
         *("score-text", "--model", models / kind, "texts", "--words", "-o", "scored", "--json")
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     columns = [line.split("\t")[-2:] for line in lines_of(tmp_path / "scored")]
     loaded = package.load(models / kind)
     assert loaded.score(texts) == pytest.approx([float(total) for total, _ in columns], abs=1e-6)
@@ -109,12 +109,11 @@ def test_translations_are_those_of_decode(
     nbest: int, system: Path, phrasescore: Phrasescore
 ) -> None:
     """Translations are equal for sentences given together or singly; tables are read once."""
-    done = phrasescore(
+    phrasescore(
         *("decode", "system/moses.ini", "-i", "decode/input.en", "-o", "out"),
         *(("--nbest", "list", "--nbest-size", str(nbest)) if nbest > 1 else ()),
-    )
-    assert done.returncode == 0, done.stderr
-    decoder = moses_integration.Decoder("system/moses.ini")
+    ).well()
+    decoder = Decoder("system/moses.ini")
     sentences = lines_of(system / "decode" / "input.en")
     together = decoder.translate(sentences, nbest=nbest, threads=2)
     # a second reading would fail
@@ -150,7 +149,7 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
     )
     expected = json.loads(done.stdout)["results"][0]
     for translation in (default, system / "decode" / "default.1best"):
-        found = tuning.evaluate(translation, reference)
+        found = evaluate(translation, reference)
         assert {name: expected[name] for name in found.scores} == dict(found.scores)
         assert found.brevity_penalty == expected["brevity_penalty"]
     done = phrasescore(
@@ -158,14 +157,14 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
         *("--reference", "decode/input.fr", "--json"),
     )
     systems = json.loads(done.stdout)["metrics"]["bleu"]
-    compared = tuning.compare(default, {"system": [monotone]}, [reference])
+    compared = compare(default, {"system": [monotone]}, [reference])
     baseline, other = compared.scores["bleu"]
     assert baseline.mean == systems[0]["mean"]
     assert other.difference is not None
     for name in ("gain", "low", "high", "p_bootstrap", "p_randomization"):
         assert getattr(other.difference, name) == systems[1][name]
     assert "p (AR)" in compared.to_text()
-    one = tuning.evaluate(Path("decode/default.1best"), reference, metrics="bleu")
+    one = evaluate(Path("decode/default.1best"), reference, metrics="bleu")
     assert dict(one.scores) == {"bleu": baseline.mean}
     segments = {"baseline": [71.5, 60.25, 80.0], "system": [75.0, 66.0, 80.0]}
     for name, scores in segments.items():
@@ -176,7 +175,7 @@ def test_scores_of_translations_are_those_of_evaluate_and_compare(
     )
     expected = json.loads(done.stdout)["metrics"]
     for given in (segments["system"], np.array(segments["system"]), Path("system.scores")):
-        compared = tuning.compare(segments["baseline"], {"system": given}, None)
+        compared = compare(segments["baseline"], {"system": given}, None)
         assert json.loads(json.dumps(compared.to_json()))["metrics"] == expected
 
 
@@ -185,13 +184,12 @@ def test_weights_are_those_of_tune(
 ) -> None:
     """Folder and weights equal those of ``tune``; a repeated call has nothing to do."""
     toy = write_toy_system(tmp_path / "toy")
-    done = phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*toy.tuning("-o", "tuned"), "--rounds", "2", "--threads", "1").well()
     expected = json.loads((tmp_path / "tuned" / "weights.json").read_text())
     monkeypatch.chdir(tmp_path)
     said: list[str] = []
     for _ in range(2):
-        report = tuning.tune(
+        report = tune(
             toy.ini, toy.source, toy.reference, "own", rounds=2, threads=1, say=said.append
         )
         assert {n: list(w) for n, w in report.best_run.weights.items()} == expected["weights"]
@@ -224,14 +222,8 @@ assert not multiprocessing.active_children()
 
 def test_nothing_is_printed_and_nothing_stays_behind(models: Path, system: Path) -> None:
     """A separate process prints nothing and keeps no threads, children or signal handlers."""
-    done = subprocess.run(
-        [sys.executable, "-c", _QUIET, str(models / "phrase")],
-        cwd=system,
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(PROJECT), "HOME": str(system)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    home = {"HOME": str(system)}
+    done = run_fresh(system, models / "phrase", program=("-c", _QUIET), environment=home).well()
     assert done.stdout == done.stderr == b""
 
 
@@ -256,7 +248,7 @@ def test_nothing_in_is_nothing_out(model: Model, system: Path) -> None:
     assert model.score([]).shape == (0,)
     assert model.score_words([]) == model.generate([]) == []
     assert math.isnan(model.perplexity([]))
-    assert moses_integration.Decoder("system/moses.ini").translate([]) == []
+    assert Decoder("system/moses.ini").translate([]) == []
 
 
 WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] = {
@@ -287,95 +279,6 @@ WRONG: dict[str, tuple[Callable[[Model, Path], object], type[Exception], str]] =
         SettingsError,
         "beam is 1000000000, but must be",
     ),
-    "no ini": (lambda _, f: moses_integration.Decoder(f / "no.ini"), PhrasescoreError, "no such"),
-    "no line": (lambda _, __: tuning.evaluate("a", ["a"]), TypeError, "list of lines"),
-    "lengths": (lambda _, __: tuning.evaluate(["a"], ["a", "b"]), InputError, "1 line, where"),
-    "metric": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], metrics=["comet"]),  # type: ignore[list-item]
-        SettingsError,
-        "bleu, chrf, ter",
-    ),
-    "no number": (
-        lambda _, __: tuning.compare([0.5], {"b": ["x"]}, None),
-        TypeError,
-        "expected a list of numbers",
-    ),
-    "no trials": (
-        lambda _, __: tuning.compare(["a"], {"b": ["a"]}, ["a"], trials=0),
-        SettingsError,
-        "trials is 0, but must be 1 to",
-    ),
-    "rounds as text": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", rounds="2"),  # type: ignore[arg-type]
-        TypeError,
-        "rounds: expected a whole number, got str",
-    ),
-    "optimizer": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", optimizer="Mira"),  # type: ignore[arg-type]
-        SettingsError,
-        "unknown optimizer 'Mira'.*mert, pro, mira",
-    ),
-    "decoder": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", decoder="moses2"),  # type: ignore[arg-type]
-        SettingsError,
-        "unknown decoder 'moses2'.*embedded, moses",
-    ),
-    "no threads": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", threads=0),
-        SettingsError,
-        "threads is 0, but must be 1 to",
-    ),
-    "surrogate in a text": (
-        lambda _, __: tuning.evaluate(["a", "\ud800"], ["a", "b"]),
-        InputError,
-        r"translation\[1\]: a surrogate code point",
-    ),
-    "a surrogate": (
-        lambda _, __: tuning.tune("a", "\ud800", "c", "d"),
-        InputError,
-        "ud800': a path with a zero byte or a surrogate",
-    ),
-    "a text that no file can have": (
-        lambda _, __: tuning.evaluate(Path("a\0"), ["a"]),
-        InputError,
-        "translation: a path",
-    ),
-    "an ini of a number": (
-        lambda _, __: moses_integration.Decoder(3),  # type: ignore[arg-type]
-        TypeError,
-        "ini: expected a path, got int",
-    ),
-    "an objective by name": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", objective="bleu"),  # type: ignore[arg-type]
-        TypeError,
-        "objective: expected shares by metric, got str",
-    ),
-    "a huge share": (
-        lambda _, __: tuning.tune("a", "b", "c", "d", objective={"bleu": 10**5000}),
-        SettingsError,
-        "the share of bleu is a huge number, but must be 0 to",
-    ),
-    "a huge score": (
-        lambda _, __: tuning.compare([1e308], {"b": [0.5]}, None),
-        SettingsError,
-        r"baseline\[0\] is 1e\+308",
-    ),
-    "metrics in a matrix": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], metrics=np.array([["bleu", "ter"]])),  # type: ignore[arg-type]
-        SettingsError,
-        "unknown metrics",
-    ),
-    "an array of tokenisations": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], tokenize=np.array(["13a", "none"])),  # type: ignore[arg-type]
-        TypeError,
-        "tokenize: expected a name, got ndarray",
-    ),
-    "an array of truths": (
-        lambda _, __: tuning.evaluate(["a"], ["a"], lowercase=np.zeros(2)),  # type: ignore[arg-type]
-        TypeError,
-        "lowercase: expected true or false",
-    ),
-    "no system": (lambda _, __: tuning.compare(["a"], {}, ["a"]), SettingsError, "nothing to"),
 }
 
 
@@ -387,42 +290,84 @@ def test_wrong_input_is_one_clear_sentence(case: str, model: Model, models: Path
         call(model, models)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "said"),
-    [
-        ({"settings": 1}, TypeError, "settings: expected SearchSettings, got int"),
-        ({"weights": {"LM0": ["x"]}}, InputError, "a weight of LM0 is not a number"),
-        ({"weights": {"LM0": [10**400]}}, InputError, "a weight of LM0 is not a number"),
-        ({"cache": "a\0"}, InputError, "cache: a path with a zero byte"),
-    ],
-)
-def test_wrong_arguments_of_the_decoder(
-    arguments: Any, error: type[Exception], said: str, system: Path
+def translate(**given: Any) -> object:
+    return Decoder("system/moses.ini").translate(**given)
+
+
+# valid arguments, of which a row of the table replaces some
+USUAL: dict[Callable[..., object], dict[str, object]] = {
+    Decoder: {"ini": "system/moses.ini"},
+    translate: {"sentences": ["a"]},
+    evaluate: {"translation": ["a", "b"], "references": ["a", "b"]},
+    compare: {"baseline": ["a"], "systems": {"b": ["a"]}, "references": ["a"]},
+    tune: {"ini": "a", "source": "b", "references": "c", "output": "d"},
+}
+SCORES: dict[str, object] = {"references": None, "baseline": [0.5], "systems": {"b": [0.5]}}
+HUGE = 10**5000
+REFUSED: list[tuple[Callable[..., object], dict[str, object], type[Exception], str]] = [
+    (Decoder, {"ini": "no.ini"}, PhrasescoreError, "no such"),
+    (Decoder, {"ini": 3}, TypeError, "ini: expected a path, got int"),
+    (Decoder, {"settings": 1}, TypeError, "settings: expected SearchSettings, got int"),
+    (Decoder, {"weights": {"LM0": ["x"]}}, InputError, "a weight of LM0 is not a number"),
+    (Decoder, {"weights": {"LM0": [10**400]}}, InputError, "a weight of LM0 is not a number"),
+    (Decoder, {"cache": "a\0"}, InputError, "cache: a path with a zero byte"),
+    (translate, {"sentences": ["fine", "a|b"]}, InputError, r"sentences\[1\].*bar"),
+    (translate, {"sentences": ["fine", "a\nb"]}, InputError, r"sentences\[1\].*line feed"),
+    (translate, {"sentences": ["fine", 7]}, TypeError, r"sentences\[1\].*expected a string"),
+    (translate, {"nbest": "3"}, TypeError, "nbest: expected a whole number, got str"),
+    (evaluate, {"translation": "a"}, TypeError, "list of lines"),
+    (evaluate, {"translation": ["a"]}, InputError, "1 line, where"),
+    (
+        evaluate,
+        {"translation": ["a", "\ud800"]},
+        InputError,
+        r"translation\[1\]: a surrogate code point",
+    ),
+    (evaluate, {"translation": Path("a\0")}, InputError, "translation: a path"),
+    (evaluate, {"metrics": ["comet"]}, SettingsError, "bleu, chrf, ter"),
+    (evaluate, {"metrics": np.array([["bleu", "ter"]])}, SettingsError, "unknown metrics"),
+    (
+        evaluate,
+        {"tokenize": np.array(["13a", "none"])},
+        TypeError,
+        "tokenize: expected a name, got ndarray",
+    ),
+    (evaluate, {"lowercase": np.zeros(2)}, TypeError, "lowercase: expected true or false"),
+    (compare, {**SCORES, "systems": {"b": ["x"]}}, TypeError, "expected a list of numbers"),
+    (compare, {**SCORES, "baseline": [1e308]}, SettingsError, r"baseline\[0\] is 1e\+308"),
+    (compare, {"systems": {}}, SettingsError, "nothing to"),
+    (compare, {"trials": 0}, SettingsError, "trials is 0, but must be 1 to"),
+    (tune, {"rounds": "2"}, TypeError, "rounds: expected a whole number, got str"),
+    (tune, {"threads": 0}, SettingsError, "threads is 0, but must be 1 to"),
+    (tune, {"optimizer": "Mira"}, SettingsError, "unknown optimizer 'Mira'.*mert, pro, mira"),
+    (tune, {"decoder": "moses2"}, SettingsError, "unknown decoder 'moses2'.*embedded, moses"),
+    (tune, {"source": "\ud800"}, InputError, "ud800': a path with a zero byte or a surrogate"),
+    (tune, {"objective": "bleu"}, TypeError, "objective: expected shares by metric, got str"),
+    (
+        tune,
+        {"objective": {"bleu": HUGE}},
+        SettingsError,
+        "the share of bleu is a huge number, but must be 0 to",
+    ),
+]
+
+
+@pytest.mark.parametrize(("call", "given", "error", "said"), REFUSED)
+def test_wrong_arguments(
+    call: Callable[..., object],
+    given: dict[str, object],
+    error: type[Exception],
+    said: str,
+    system: Path,
 ) -> None:
+    """Wrong arguments, and files that are not there, raise an error that names the argument."""
     with pytest.raises(error, match=said):
-        moses_integration.Decoder("system/moses.ini", **arguments)
+        call(**{**USUAL[call], **given})
 
 
 def test_metrics_may_be_an_array() -> None:
-    found = tuning.evaluate(["a"], ["a"], metrics=np.array(["bleu", "ter"]))  # type: ignore[arg-type]
+    found = evaluate(["a"], ["a"], metrics=np.array(["bleu", "ter"]))  # type: ignore[arg-type]
     assert found.scores["ter"] == 0.0
-
-
-@pytest.mark.parametrize(
-    ("sentence", "said"), [("a|b", "bar"), ("a\nb", "line feed"), (7, "expected a string")]
-)
-def test_what_cannot_be_translated(sentence: Any, said: str, system: Path) -> None:
-    """The error names the index of the sentence in the list."""
-    decoder = moses_integration.Decoder("system/moses.ini")
-    with pytest.raises((InputError, TypeError), match=said) as caught:
-        decoder.translate(["fine", sentence])
-    assert "sentences[1]" in str(caught.value)
-
-
-def test_the_length_of_a_list_is_a_whole_number(system: Path) -> None:
-    """A list length given as text is refused by name."""
-    with pytest.raises(TypeError, match="nbest: expected a whole number, got str"):
-        moses_integration.Decoder("system/moses.ini").translate(["a"], nbest="3")  # type: ignore[arg-type]
 
 
 def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None:
@@ -430,7 +375,7 @@ def test_a_missing_table_is_told_before_the_first_sentence(system: Path) -> None
     table = next(Path("system").glob("phrase-table*"))
     table.rename("elsewhere")
     with pytest.raises(InputError, match=table.name.removesuffix(".gz")):
-        moses_integration.Decoder("system/moses.ini")
+        Decoder("system/moses.ini")
 
 
 def test_the_documented_names_are_those_that_are_exported() -> None:
@@ -448,7 +393,4 @@ def test_importing_is_light() -> None:
         "import phrasescore, moses_integration, tuning, sys; "
         "print([m for m in ('torch', 'numpy', 'numba') if m in sys.modules])"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=PROJECT, capture_output=True, check=True, text=True
-    )
-    assert done.stdout == "[]\n"
+    assert run_fresh(PROJECT, program=("-c", code)).well().stdout == b"[]\n"

@@ -10,12 +10,7 @@ import pytest
 
 from tests.conftest import Phrasescore
 from tests.support.browser import Pages
-from tests.support.result_folders import (
-    write_comparison,
-    write_model,
-    write_scoring,
-    write_tuning,
-)
+from tests.support.result_folders import write_comparison, write_model, write_scoring, write_tuning
 from tuning.report.report_page import read_results, write_report
 
 
@@ -39,18 +34,16 @@ def test_a_page_among_the_results_and_again(
 ) -> None:
     """The page may be written into the results folder; a second report is equal."""
     call = ("report", results, "-o", results / "report.html")
-    done = phrasescore(*call)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*call).well()
     said = done.stdout.decode()
     assert "1 model, 1 scored table, 1 tuned system, 1 comparison" in said
     assert not done.stderr
     first = (results / "report.html").read_bytes()
-    assert phrasescore(*call).returncode == 0
+    phrasescore(*call).well()
     assert (results / "report.html").read_bytes() == first
     piped = phrasescore(*call[:3], "-")
     assert piped.stdout == first
-    outside = phrasescore("report", results, "-o", "page.html")
-    assert outside.returncode == 0, outside.stderr.decode()
+    phrasescore("report", results, "-o", "page.html").well()
     assert (tmp_path / "page.html").exists()
 
 
@@ -76,10 +69,8 @@ def test_wrong_calls(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "a.txt").write_text("a\n")
     before = (results / "comparison.json").read_bytes()
-    done = phrasescore("report", *arguments)
-    said = done.stderr.decode()
-    assert done.returncode == status, said
-    assert said.count("\n") == 1 and sentence in said
+    done = phrasescore("report", *arguments).refused(status, sentence)
+    assert done.stderr.count(b"\n") == 1
     assert not (tmp_path / "page.html").exists()
     assert (results / "comparison.json").read_bytes() == before
 
@@ -126,8 +117,7 @@ def test_a_link_in_the_place_of_a_result(
             os.mkfifo(path)
         else:
             path.symlink_to(target)
-        done = phrasescore("report", folder, "-o", "page.html")
-        assert done.returncode == 0, done.stderr
+        done = phrasescore("report", folder, "-o", "page.html").well()
         if file == "result.json":
             assert b"result.json" in done.stderr
         text = (tmp_path / "page.html").read_text("utf-8")

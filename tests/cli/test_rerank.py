@@ -16,10 +16,9 @@ def test_from_list_to_translations(
     nbest = bundled_golden / "tuning" / "run1.best30.gz"
     references = bundled_golden / "tuning" / "refs.fr"
     common = ("--nbest", nbest, "--reference", references, "--restarts", "2")
-    assert phrasescore("optimize", *common, "-o", "weights.json").returncode == 0
+    phrasescore("optimize", *common, "-o", "weights.json").well()
     choose = ("rerank", nbest, "--weights", "weights.json")
-    done = phrasescore(*choose, "-o", "out.fr.gz")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*choose, "-o", "out.fr.gz").well()
     assert done.stderr == (
         b"120 sentences, 3,532 candidates; 54 translations other than the list's first\n"
     )
@@ -35,22 +34,19 @@ def test_choice_by_risk(bundled_golden: Path, tmp_path: Path, phrasescore: Phras
     system = bundled_golden / "system" / "moses.ini"
     choose = ("rerank", bundled_golden / "decode" / "default.nbest.gz", "-o", "-")
     source = ("--source", bundled_golden / "decode" / "input.en")
-    own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1")
-    assert own.returncode == 0, own.stderr.decode()
+    own = phrasescore(*choose, *source, "--minimum-bayes-risk", "--mbr-scale", "0.1").well()
     weighted = phrasescore(*choose, *source, "--mbr", "--mbr-scale", "0.1", "--weights", system)
     # totals also contain -100 for an unknown word, which is equal for all candidates of a sentence
     assert weighted.stdout == own.stdout
     best = phrasescore(*choose, *source, "--weights", system)
     assert best.stdout.count(b"\n") == own.stdout.count(b"\n") == 40
     assert best.stdout != own.stdout
-    done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1")
-    assert (done.returncode, done.stderr) == (
-        2,
+    done = phrasescore(*choose, "--weights", system, "--mbr-scale", "0.1").refused(2)
+    assert done.stderr == (
         b"phrasescore: --mbr-scale needs --minimum-bayes-risk, which is not given. "
-        b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n",
+        b"Add --minimum-bayes-risk, or leave out --mbr-scale.\n"
     )
-    done = phrasescore(*choose)
-    assert done.returncode == 2
+    done = phrasescore(*choose).refused(2)
     assert done.stderr.startswith(
         b"phrasescore: the command does not say how to choose. Give --weights FILE"
     )

@@ -17,16 +17,13 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.table.phrase_table import Entry, parse_entry, parse_scores, phrase_tokens
 from phrasescore.words.vocabulary import OutsideWords
-from tests.conftest import Phrasescore, StartPhrasescore, said
+from tests.conftest import Phrasescore
 from tests.support.fresh_process import run_fresh
-from tests.support.killed import blocks_done, kill_when, killed_after_a_block
+from tests.support.killed import blocks_done, kill_when
 from tests.support.random_models import save_random_model
 
 # words that the models do not know, with counts from training
-OUTSIDE = {
-    "source-target": {b"dog": 3, b"1": 1},
-    "target-source": {b"chat": 3, b"2": 1},
-}
+OUTSIDE = {"source-target": {b"dog": 3, b"1": 1}, "target-source": {b"chat": 3, b"2": 1}}
 NOUNS = [(b"maison", b"house"), (b"chien", b"dog"), (b"chat", b"cat"), (b"eau", b"water")]
 
 
@@ -106,8 +103,7 @@ def test_two_models_and_the_unknown_column(
         *("--model", data / "source-target", "--model", data / "target-source"),
         *("--unknown-column", data / "table.gz", "-o", "out.gz", "--json-file", "report.json"),
         *("--precision", "fp32"),
-    )
-    assert process.returncode == 0, process.stderr
+    ).well()
     text = gzip.decompress((tmp_path / "out.gz").read_bytes())
     lines, originals = text.split(b"\n"), table_text(10).split(b"\n")
     assert len(lines) == len(originals)
@@ -140,8 +136,7 @@ def test_average_and_replaced_columns(data: Path, phrasescore: Phrasescore) -> N
     models = [option for name in OUTSIDE for option in ("--model", data / name)]
     found = []
     for options in ([], ["--average"], ["--average", "--replace-column", "1"]):
-        done = phrasescore("score", *models, data / "table.gz", "-o", "-", *options)
-        assert done.returncode == 0, done.stderr
+        done = phrasescore("score", *models, data / "table.gz", "-o", "-", *options).well()
         found.append(np.array([scores for _, scores in split_scores(done.stdout)]))
     apart, average, replaced = found
     assert average[:, 2] == pytest.approx(np.sqrt(apart[:, 2] * apart[:, 3]), rel=1e-6)
@@ -155,8 +150,7 @@ def test_moses_floor(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> No
         b"la ||| the ||| 1\n" + b"la |||%b ||| 1\n" % (b" the" * 300) * 2
     )
     command = ("score", "--model", data / "source-target", "long", "-o", "out")
-    done = phrasescore(*command, "--json-file", "report.json")
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command, "--json-file", "report.json").well()
     assert parse_entry((tmp_path / "out").read_bytes().split(b"\n")[1]).scores == b"1 3.71e-44"
     assert b"source-target: 2 pairs at Moses's floor of -100" in done.stderr
     (column,) = json.loads((tmp_path / "report.json").read_bytes())["columns"]
@@ -170,8 +164,7 @@ def test_unknown_words_share(direction: str, data: Path, phrasescore: Phrasescor
     command = ["score", "--model", data / direction, data / "table.gz", "-o", "-"]
     texts = {}
     for unknown in ("whole", "share"):
-        done = phrasescore(*command, "--unknown", unknown)
-        assert done.returncode == 0, done.stderr.decode()
+        done = phrasescore(*command, "--unknown", unknown).well()
         assert (b"predicted unknown words share p(<unk>)" in done.stderr) == (unknown == "share")
         texts[unknown] = split_scores(done.stdout)
     shares = set()
@@ -187,9 +180,7 @@ def test_unknown_words_share(direction: str, data: Path, phrasescore: Phrasescor
     assert len(shares) > 3
 
 
-def test_another_run_begins_anew(
-    data: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore, tmp_path: Path
-) -> None:
+def test_another_run_begins_anew(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """With other models or settings, a killed run is not continued."""
     (tmp_path / "table").write_bytes(table_text(3000))
     forward, backward = (["--model", str(data / name)] for name in OUTSIDE)
@@ -201,9 +192,8 @@ def test_another_run_begins_anew(
     ):
         (tmp_path / "out").unlink(missing_ok=True)
         command = ["score", *forward, "table", "-o", "out"]
-        killed_after_a_block(start_phrasescore, tmp_path, "out", *command)
-        done = phrasescore("score", *options, "table", "-o", "out")
-        assert done.returncode == 0, done.stderr
+        phrasescore.killed_after_a_block("out", *command)
+        done = phrasescore("score", *options, "table", "-o", "out").well()
         said = f"begun with other settings: {name} .*; it is discarded"
         assert re.search(said.encode(), done.stderr)
         assert b"continuing" not in done.stderr
@@ -217,8 +207,7 @@ def test_flat_memory(multi30k: Path, data: Path, tmp_path: Path) -> None:
     for times in (1, 10):
         (tmp_path / "table.gz").write_bytes(table * times)
         command = "score", "--model", data / "source-target", "--accept-unknown", "table.gz"
-        done = run_fresh(tmp_path, *command, "-o", "out.gz", program=("-c", PEAK))
-        assert done.returncode == 0, done.stderr
+        done = run_fresh(tmp_path, *command, "-o", "out.gz", program=("-c", PEAK)).well()
         peaks.append(int(done.stdout))
     assert peaks[1] <= 1.05 * peaks[0]
 
@@ -226,11 +215,9 @@ def test_flat_memory(multi30k: Path, data: Path, tmp_path: Path) -> None:
 def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Standard streams and files give equal output, with any number of threads."""
     model = data / "source-target"
-    piped = phrasescore("score", "--model", model, "-", "-o", "-", stdin=table_text(10))
-    assert piped.returncode == 0, piped.stderr
+    piped = phrasescore("score", "--model", model, "-", "-o", "-", stdin=table_text(10)).well()
     table = data / "table.gz"
-    filed = phrasescore("score", "--model", model, "--threads", "1", table, "-o", "out")
-    assert filed.returncode == 0, filed.stderr
+    phrasescore("score", "--model", model, "--threads", "1", table, "-o", "out").well()
     assert (tmp_path / "out").read_bytes() == piped.stdout
     assert len(piped.stdout.split(b"\n")) == 121
 
@@ -248,30 +235,27 @@ def test_pipe_and_threads(data: Path, phrasescore: Phrasescore, tmp_path: Path) 
     ],
 )
 def test_errors(
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore,
     arguments: list[str],
     code: int,
     message: str,
     data: Path,
+    tmp_path: Path,
 ) -> None:
     """Errors print one sentence, have the exit code of their kind, and leave no output."""
-    (data / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")
-    command = ["score", *arguments, "--precision", "fp32", "-o", "failed"]
-    ended = start_phrasescore(data, *command).wait()
-    assert ended.status == code
-    assert message in ended.errors.decode()
-    assert said(ended.errors).count(b"\n") == 1
-    assert not [path for path in data.iterdir() if "failed" in path.name]
+    for path in data.iterdir():
+        (tmp_path / path.name).symlink_to(path)
+    (tmp_path / "bad").write_bytes(b"la ||| the ||| 1\n" * 4000 + b"la ||| the ||| -2.5\n")
+    command = "score", *arguments, "--precision", "fp32", "-o", "failed"
+    done = phrasescore(*command).refused(code, message)
+    assert done.stderr.count(b"\n") == 1
+    assert not [path for path in tmp_path.iterdir() if "failed" in path.name]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_stopped_in_the_middle(
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
-    data: Path,
-    tmp_path: Path,
-    number: signal.Signals,
+    phrasescore: Phrasescore, data: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     """The same command continues, even after SIGKILL, and writes the bytes of a whole run."""
     with gzip.open(tmp_path / "big.gz", "wb") as stream:
@@ -279,7 +263,7 @@ def test_stopped_in_the_middle(
     arguments = ["score", "--model", str(data / "source-target"), "big.gz", "-o"]
     ended = kill_when(
         lambda: blocks_done(tmp_path / "out.gz") >= 1,
-        start_phrasescore(tmp_path, *arguments, "out.gz"),
+        phrasescore.start(*arguments, "out.gz"),
         number,
     )
     if number == signal.SIGTERM:
@@ -288,8 +272,7 @@ def test_stopped_in_the_middle(
         assert told in ended.errors
         assert not (tmp_path / ".out.gz.lock").exists()
     assert not (tmp_path / "out.gz").exists()
-    again = phrasescore(*arguments, "out.gz")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*arguments, "out.gz").well()
     assert b"out.gz: continuing after line " in again.stderr
     whole = phrasescore(*arguments, "whole.gz")
     assert b"continuing" not in whole.stderr
@@ -306,18 +289,14 @@ def test_a_model_of_other_words_is_refused(
     swapped = [b"the house %d ||| la maison %d ||| 0.5\n" % (i, i) for i in range(100)]
     (tmp_path / "swapped").write_bytes(b"".join(swapped))
     command = ("score", "--model", data / "source-target", "-o", "out")
-    done = phrasescore(*command, "other")
-    assert done.returncode == 4
-    assert b"the model knows 0% of the words on the source side of other. Check that" in done.stderr
+    done = phrasescore(*command, "other").refused(
+        4, "the model knows 0% of the words on the source side of other. Check that"
+    )
     assert b"--accept-unknown" in done.stderr
     assert not (tmp_path / "out").exists()
-    done = phrasescore(*command, "swapped")
-    assert done.returncode == 4
-    assert b"but 100% of the words on the other side" in done.stderr
-    done = phrasescore(*command, "other", "--accept-unknown")
-    assert done.returncode == 0
-    done = phrasescore(*command, "-", stdin=b"".join(lines))
-    assert done.returncode == 0
+    phrasescore(*command, "swapped").refused(4, "but 100% of the words on the other side")
+    phrasescore(*command, "other", "--accept-unknown").well()
+    done = phrasescore(*command, "-", stdin=b"".join(lines)).well()
     assert b"warning: the model does not know most of these words" in done.stderr
 
 
@@ -343,8 +322,7 @@ def test_scores_of_another_program(
     (tmp_path / "table").write_bytes(GIVEN)
     (tmp_path / "numbers").write_bytes(numbers)
     command = ["score", "table", "--scores", "numbers", *options]
-    done = phrasescore(*command, "-o", "out", "--json-file", "report.json")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*command, "-o", "out", "--json-file", "report.json").well()
     lines = zip(GIVEN.split(b"\n"), (tmp_path / "out").read_bytes().split(b"\n"), strict=True)
     for (before, after), text in zip(lines, written, strict=False):
         old = before.split(b"|||")[2].strip()
@@ -373,7 +351,7 @@ def test_scores_of_another_program(
     ],
 )
 def test_scores_that_do_not_fit(
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore,
     tmp_path: Path,
     numbers: bytes,
     options: list[str],
@@ -385,7 +363,6 @@ def test_scores_that_do_not_fit(
     (tmp_path / "numbers").write_bytes(numbers)
     (tmp_path / "model").mkdir()
     command = ["score", "table", "--scores", "numbers", *options, "-o", "out"]
-    ended = start_phrasescore(tmp_path, *command).wait()
-    assert (ended.status, said(ended.errors).count(b"\n")) == (status, 1)
-    assert message in ended.errors.decode()
+    done = phrasescore(*command).refused(status, message)
+    assert done.stderr.count(b"\n") == 1
     assert not [path for path in tmp_path.iterdir() if "out" in path.name]

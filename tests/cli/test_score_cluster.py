@@ -17,7 +17,6 @@ import torch
 
 from tests.conftest import Phrasescore, StartPhrasescore
 from tests.support.dask_clusters import DaskCluster, require_dask
-from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 require_dask()
@@ -75,30 +74,25 @@ def test_bytes_of_one_machine(
     data: Path, here: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path
 ) -> None:
     """Compressed and plain output, report and precision equal those of one machine."""
-    done = phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*arguments(data, dask), "-o", "out.gz", "--json-file", "out.json").well()
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
     assert without_times(tmp_path / "out.json") == without_times(here / "out.json")
     reports = [json.loads((folder / "out.json").read_bytes()) for folder in (tmp_path, here)]
     used = [report["provenance"]["settings"]["numerics"] for report in reports]
     assert used[0] == used[1]
     assert reports[0]["processors"]
-    done = phrasescore(*arguments(data, dask), "-o", "plain")
-    assert done.returncode == 0, done.stderr
+    phrasescore(*arguments(data, dask), "-o", "plain").well()
     assert (tmp_path / "plain").read_bytes() == gzip.decompress((here / "out.gz").read_bytes())
 
 
 def test_workers_and_the_coordinator_die(
-    data: Path,
-    here: Path,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore, data: Path, here: Path, tmp_path: Path
 ) -> None:
     """Output is equal after a worker is killed, another joins, one stops, the coordinator dies."""
     with DaskCluster(tmp_path / "cluster", [1, 1]) as dask:
         call = [*arguments(data, dask), "-o", "out.gz"]
-        killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
-        again = start_phrasescore(tmp_path, *call)
+        phrasescore.killed_after_a_block("out.gz", *call)
+        again = phrasescore.start(*call)
         dask.kill(dask.workers[0])
         dask.add_worker(2)
         dask.workers[1].send_signal(signal.SIGSTOP)
@@ -112,70 +106,59 @@ def test_workers_and_the_coordinator_die(
 
 
 def test_a_run_goes_on_without_the_cluster(
-    data: Path, here: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
+    phrasescore: Phrasescore, data: Path, here: Path, dask: DaskCluster, tmp_path: Path
 ) -> None:
     """A run that started on a cluster can continue on one machine."""
     call = [*arguments(data, dask), "-o", "out.gz"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call)
-    done = start_phrasescore(tmp_path, *call[:-4], "-o", "out.gz").wait()
-    assert done.status == 0, done.errors
-    assert b"continuing after line" in done.errors
+    phrasescore.killed_after_a_block("out.gz", *call)
+    done = phrasescore(*call[:-4], "-o", "out.gz").well()
+    assert b"continuing after line" in done.stderr
     assert (tmp_path / "out.gz").read_bytes() == (here / "out.gz").read_bytes()
 
 
 @pytest.mark.parametrize("precision", ["fp32", "bf16"])
 def test_a_run_goes_on_as_it_began(
-    data: Path,
-    dask: DaskCluster,
-    phrasescore: Phrasescore,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
-    precision: str,
+    data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path, precision: str
 ) -> None:
     """A run continues with its initial settings, including the precision."""
     call = [*arguments(data, dask), "-o", "out.gz"]
     asked = ["--precision", precision]
-    killed_after_a_block(start_phrasescore, tmp_path, "out.gz", *call, *asked)
-    done = start_phrasescore(tmp_path, *call).wait()
-    assert done.status == 0, done.errors
-    assert b"continuing after line" in done.errors
-    assert f"model: {precision} is used, as before".encode() in done.errors
-    here = phrasescore(*call[:-4], "-o", "here.gz", *asked)
-    assert here.returncode == 0, here.stderr
+    phrasescore.killed_after_a_block("out.gz", *call, *asked)
+    done = phrasescore(*call).well()
+    assert b"continuing after line" in done.stderr
+    assert f"model: {precision} is used, as before".encode() in done.stderr
+    phrasescore(*call[:-4], "-o", "here.gz", *asked).well()
     assert (tmp_path / "out.gz").read_bytes() == (tmp_path / "here.gz").read_bytes()
 
 
 def test_refusals(data: Path, dask: DaskCluster, phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Each refusal is one sentence."""
     call = arguments(data, dask)
-    done = phrasescore(*call, "-o", "out", "--threads", "1")
-    assert (done.returncode, b"--cluster and --threads exclude" in done.stderr) == (2, True)
+    phrasescore(*call, "-o", "out", "--threads", "1").refused(2, "--cluster and --threads exclude")
     if not torch.cuda.is_available():
-        done = phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32")
-        assert done.returncode == 9
-        assert b"cannot score: there is no CUDA device" in done.stderr
+        phrasescore(*call, "-o", "out", "--device", "cuda", "--precision", "fp32").refused(
+            9, "cannot score: there is no CUDA device"
+        )
     (tmp_path / "no.json").write_text("[]")
     done = phrasescore(*call[:-1], "no.json", "-o", "out")
-    assert done.returncode == 9
-    assert done.stderr.count(b"\n") == 1 and b"no.json: no scheduler has written" in done.stderr
+    done.refused(9, "no.json: no scheduler has written")
+    assert done.stderr.count(b"\n") == 1
     shutil.copytree(data / "model", tmp_path / "broken")
     with (tmp_path / "broken" / "model.safetensors").open("ab") as stream:
         stream.write(b"x")
-    done = phrasescore(*call, "--model", "broken", "-o", "out")
-    assert done.returncode == 9
-    assert b"cannot score: damaged: model.safetensors" in done.stderr
+    done = phrasescore(*call, "--model", "broken", "-o", "out").refused(
+        9, "cannot score: damaged: model.safetensors"
+    )
     assert b"the worker tcp://" in done.stderr
     assert not any(path.name.startswith((".out", "out")) for path in tmp_path.iterdir())
 
 
-def test_interrupted(
-    data: Path, dask: DaskCluster, tmp_path: Path, start_phrasescore: StartPhrasescore
-) -> None:
+def test_interrupted(phrasescore: Phrasescore, data: Path, dask: DaskCluster) -> None:
     """Ctrl-C prints how to continue, even without workers."""
     for worker in dask.workers:
         worker.send_signal(signal.SIGSTOP)
     try:
-        running = start_phrasescore(tmp_path, *arguments(data, dask), "-o", "out.gz")
+        running = phrasescore.start(*arguments(data, dask), "-o", "out.gz")
         time.sleep(1.5)
         os.kill(running.pid, signal.SIGINT)
         done = running.wait()

@@ -19,10 +19,9 @@ from phrasescore.model.folder import load_model
 from phrasescore.model.sequence_model import Batch
 from phrasescore.scoring.text_scoring import ModelCounts, TextCounts
 from phrasescore.table.phrase_table import parse_entry, parse_scores
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.fresh_process import run_fresh
-from tests.support.killed import killed_after_a_block
 from tests.support.random_models import save_random_model
 
 ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30)]
@@ -59,14 +58,11 @@ def test_equal_to_the_column_of_score(
     """The ln p of a table's pairs equal the probabilities of ``score``, in both forms of text."""
     done = phrasescore(
         *("score", "--precision", "fp32", "--model", data / model, data / "table", "-o", "-")
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     columns = [parse_scores(parse_entry(line).scores) for line in done.stdout.split(b"\n")[:-1]]
     piped = phrasescore(
-        *("score-text", "--model", data / model, "-"),
-        stdin=(data / "pairs.tsv.gz").read_bytes(),
-    )
-    assert piped.returncode == 0, piped.stderr
+        *("score-text", "--model", data / model, "-"), stdin=(data / "pairs.tsv.gz").read_bytes()
+    ).well()
     lines = piped.stdout.split(b"\n")[:-1]
     for line, scores in zip(lines, columns, strict=True):
         assert float(line.split(b"\t")[2]) == pytest.approx(math.log(scores[-1]), abs=1e-4)
@@ -144,24 +140,19 @@ def test_no_infinity_in_json() -> None:
 
 @pytest.mark.parametrize("change", ["--words", "--batch-size", "model", "texts", "--on-error"])
 def test_another_run_begins_anew(
-    change: str,
-    data: Path,
-    tmp_path: Path,
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
+    change: str, data: Path, tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
     """Only a run with equal model, texts and options continues an interrupted run."""
     pairs = gzip.decompress((data / "pairs.tsv.gz").read_bytes()) * 100
     (tmp_path / "pairs").write_bytes(pairs)
     command = ["score-text", "pairs", "-o", "out", "--threads", "1", "--model"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, str(data / "model"))
+    phrasescore.killed_after_a_block("out", *command, str(data / "model"))
     if change == "texts":
         (tmp_path / "pairs").write_bytes(pairs + b"e1\tf1\n")
     others = {"--words": ["--words"], "--batch-size": ["--batch-size", "9"]}
     others["--on-error"] = ["--on-error", "skip"]
     model = data / ("backwards" if change == "model" else "model")
-    done = phrasescore(*command, model, *others.get(change, []))
-    assert done.returncode == 0, done.stderr
+    done = phrasescore(*command, model, *others.get(change, [])).well()
     assert b"is discarded" in done.stderr and b"continuing" not in done.stderr
 
 
@@ -192,8 +183,7 @@ def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) 
     words += ["--json", "-o", os.devnull]
     with Path("/dev/full").open("wb") as full:
         done = run_fresh(tmp_path, *words, "--json-file", "record.json", stdout=full)
-    assert done.returncode == 8
-    assert b"No space left on device" in done.stderr
+    done.refused(8, "No space left on device")
     assert not (tmp_path / "record.json").exists()
 
 
@@ -201,15 +191,12 @@ def test_zero_bytes(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> Non
     """A line with a zero byte stops the command, or is skipped like any other faulty line."""
     (tmp_path / "pairs").write_bytes(b"e1\tf1\ne\0\tf1\ne2\tf1\n")
     command = ["score-text", "--model", data / "model", "pairs"]
-    stopped = phrasescore(*command)
-    assert (stopped.returncode, stopped.stdout) == (3, b"")
-    assert b"a zero byte after 7 bytes" in stopped.stderr
-    skipped = phrasescore(*command, "--on-error", "skip")
-    assert skipped.returncode == 0, skipped.stderr
+    stopped = phrasescore(*command).refused(3, "a zero byte after 7 bytes")
+    assert stopped.stdout == b""
+    skipped = phrasescore(*command, "--on-error", "skip").well()
     assert skipped.stdout.split(b"\n")[1] == b"e\0\tf1\t"
     assert b"1 line could not be scored" in skipped.stderr
-    best = phrasescore(*command, "--on-error", "skip", "--keep", "100%", "-o", "best")
-    assert best.returncode == 0, best.stderr
+    phrasescore(*command, "--on-error", "skip", "--keep", "100%", "-o", "best").well()
     assert (tmp_path / "best").read_bytes().count(b"\n") == 2
 
 
@@ -221,8 +208,7 @@ def test_faulty_lines(data: Path, phrasescore: Phrasescore) -> None:
     assert (stopped.returncode, stopped.stdout) == (3, b"")
     assert b"standard input:2: the target token f1 has 1 factor, so there is no" in stopped.stderr
     assert stopped.stderr.count(b"\n") == 1
-    skipped = phrasescore(*arguments, "--on-error", "skip", "--words", stdin=text)
-    assert skipped.returncode == 0, skipped.stderr
+    skipped = phrasescore(*arguments, "--on-error", "skip", "--words", stdin=text).well()
     lines = skipped.stdout.split(b"\n")
     assert lines[1] == b"e1|x\tf1\t\t"
     # an empty target is </s> alone
@@ -261,8 +247,7 @@ def test_appending_to_the_input(data: Path, tmp_path: Path) -> None:
     with text.open("ab") as output:
         command = ("score-text", "--model", data / "model", text)
         done = run_fresh(tmp_path, *command, stdout=output)
-    assert done.returncode == 2
-    assert b"--output would replace an input" in done.stderr
+    done.refused(2, "--output would replace an input")
     assert text.read_bytes() == b"e1\tf1\n"
 
 
@@ -330,30 +315,26 @@ def test_keep_drops_what_cannot_be_scored(data: Path, phrasescore: Phrasescore) 
     """Skipped lines are never kept; a share refers to lines with a score."""
     text = b"e1\tf1\nno tab\n\tf2\ne2\tf2\r\n"
     command = ["score-text", "--model", data / "model", "--on-error", "skip", "-"]
-    low = phrasescore(*command, "--keep", "-1000", stdin=text)
-    assert low.returncode == 0, low.stderr
+    low = phrasescore(*command, "--keep", "-1000", stdin=text).well()
     assert [line.split(b"\t")[0] for line in low.stdout.splitlines()] == [b"e1", b"e2"]
     assert b"4 lines, " in low.stderr and b"2 kept" in low.stderr
-    half = phrasescore(*command, "--keep", "50%", "-o", "half", "--json-file", "json", stdin=text)
-    assert half.returncode == 0, half.stderr
+    half = phrasescore(
+        *command, "--keep", "50%", "-o", "half", "--json-file", "json", stdin=text
+    ).well()
     assert b"1 kept" in half.stderr
 
 
-def test_a_share_killed_in_the_middle(
-    data: Path, tmp_path: Path, phrasescore: Phrasescore, start_phrasescore: StartPhrasescore
-) -> None:
+def test_a_share_killed_in_the_middle(data: Path, tmp_path: Path, phrasescore: Phrasescore) -> None:
     """After SIGKILL, the same command scores the rest and keeps the same lines."""
     lines = (gzip.decompress((data / "pairs.tsv.gz").read_bytes())).splitlines(keepends=True)
     (tmp_path / "pairs").write_bytes(b"".join(lines * 300))
     command = ["score-text", "pairs", "--keep", "5%", "--threads", "1", "--dual"]
     command += ["--model", str(data / "model"), "--model", str(data / "backwards"), "-o"]
-    killed_after_a_block(start_phrasescore, tmp_path, ".out.scored.gz", *command, "out")
+    phrasescore.killed_after_a_block(".out.scored.gz", *command, "out")
     assert not (tmp_path / "out").exists()
-    again = phrasescore(*command, "out")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*command, "out").well()
     assert b"continuing after line" in again.stderr
-    whole = phrasescore(*command, "whole")
-    assert whole.returncode == 0, whole.stderr
+    phrasescore(*command, "whole").well()
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert len((tmp_path / "out").read_bytes().splitlines()) == 4500
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "pairs", "whole"]
@@ -398,13 +379,11 @@ def test_a_share_killed_after_the_last_block(
 ) -> None:
     """Kills during the selection or before the cleanup do not change the output."""
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
-    whole = phrasescore(*command, "-o", "whole")
-    assert whole.returncode == 0, whole.stderr
+    phrasescore(*command, "-o", "whole").well()
     program = ("-c", _KILLED_AT, place)
     killed = run_fresh(tmp_path, *command, "-o", "out", program=program)
     assert killed.returncode == -9, killed.stderr
-    again = phrasescore(*command, "-o", "out")
-    assert again.returncode == 0, again.stderr
+    again = phrasescore(*command, "-o", "out").well()
     assert (b"continuing after line 300" in again.stderr) == goes_on
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["out", "whole"]

@@ -35,30 +35,26 @@ def _run(arguments: list[str], redirections: str) -> subprocess.CompletedProcess
     )
 
 
-def test_a_full_standard_output_is_one_sentence() -> None:
-    done = _run(_PRINTS, "> /dev/full")
-    assert done.returncode == 8
-    assert done.stderr.count("\n") == 1
-    assert "No space left on device" in done.stderr
+@pytest.mark.parametrize(
+    ("arguments", "redirections", "status", "sentence"),
+    [
+        (_PRINTS, "> /dev/full", 8, "No space left on device"),
+        (_PRINTS, ">&-", 2, "standard output: cannot write there"),
+        (_READS, "<&-", 3, "phrasescore: standard input: it is closed.\n"),
+    ],
+)
+def test_a_full_or_closed_stream_is_one_sentence(
+    arguments: list[str], redirections: str, status: int, sentence: str
+) -> None:
+    done = _run(arguments, redirections)
+    assert (done.returncode, done.stderr.count("\n")) == (status, 1)
+    assert sentence in done.stderr
 
 
 def test_a_reader_that_has_gone_is_status_141_and_no_word() -> None:
     done = _run(_PRINTS, "| true; exit ${PIPESTATUS[0]}")
     assert done.returncode == 141
     assert done.stderr == ""
-
-
-def test_a_closed_standard_output_is_one_sentence() -> None:
-    done = _run(_PRINTS, ">&-")
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
-    assert "standard output: cannot write there" in done.stderr
-
-
-def test_a_closed_standard_input_is_one_sentence() -> None:
-    done = _run(_READS, "<&-")
-    assert done.returncode == 3
-    assert done.stderr == "phrasescore: standard input: it is closed.\n"
 
 
 def test_no_file_of_ours_takes_the_place_of_a_closed_stream(tmp_path: Path) -> None:

@@ -10,8 +10,7 @@ import pytest
 
 from moses_integration import Decoder
 from moses_integration.nbest.format import read_nbest_lists
-from tests.conftest import Phrasescore, StartPhrasescore
-from tests.support.killed import killed_after_a_block
+from tests.conftest import Phrasescore
 from tests.support.system_folders import MODELS, with_scorer, write_system_folder
 
 TEXT = b"s0 s1 s2 s3\n\ns2 s4 s1 s0 s3\ns3\ns4 s4\ns1 s3 s0\n"  # no table has s4
@@ -36,8 +35,7 @@ def by_three_commands(phrasescore: Phrasescore, system: Path, folder: Path) -> b
         ["nbest", "list", *names, "--source", "text", "--table", system / "table", "-o", "scored"],
         ["rerank", "scored", "--weights", "second.json", "--source", "text", "-o", "three"],
     ):
-        process = phrasescore(*command)
-        assert process.returncode == 0, process.stderr.decode()
+        phrasescore(*command).well()
     return (folder / "three").read_bytes()
 
 
@@ -51,8 +49,7 @@ def test_one_command_gives_the_translations_of_three(
     expected = by_three_commands(phrasescore, system, tmp_path)
     absolute.write_text(relative)
     command = ["decode", system, "-i", "text", "-o", "out", "--nbest", "all", "--nbest-size", "5"]
-    process = phrasescore(*command)
-    assert process.returncode == 0, process.stderr.decode()
+    phrasescore(*command).well()
     assert [line.rstrip() for line in (tmp_path / "out").read_bytes().split(b"\n")] == [
         *expected.split(b"\n")
     ]
@@ -75,9 +72,10 @@ def test_one_command_gives_the_translations_of_three(
             )
             assert entry.total == pytest.approx(total, rel=1e-4)
     check = "--include-segmentation-in-n-best", "--nbest", "spans", "-o", "/dev/null"
-    assert phrasescore("decode", system, "-i", "text", *check).returncode == 0
-    same = phrasescore("force-score", system, "-i", "text", "--nbest", "spans", "--check", "2e-3")
-    assert same.returncode == 0, same.stderr.decode()
+    phrasescore("decode", system, "-i", "text", *check).well()
+    same = phrasescore(
+        "force-score", system, "-i", "text", "--nbest", "spans", "--check", "2e-3"
+    ).well()
     assert b"There: differs by up to 0.000000" in same.stderr
     found = Decoder(system).translate(TEXT.decode().split("\n")[:-1], nbest=3)
     assert [each[0].text for each in found] == expected.decode().split("\n")[:-1]
@@ -92,28 +90,22 @@ def test_one_command_gives_the_translations_of_three(
 
 def test_a_folder_moves(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
     """Paths start in the folder, wherever it is, even where an ini could not express the path."""
-    before = phrasescore("decode", system, stdin=TEXT)
-    assert before.returncode == 0, before.stderr.decode()
+    before = phrasescore("decode", system, stdin=TEXT).well()
     moved = tmp_path / "another place"
     system.rename(moved)
     assert phrasescore("decode", moved, stdin=TEXT).stdout == before.stdout
-    assert phrasescore("doctor", moved).returncode == 0
+    phrasescore("doctor", moved).well()
 
 
-def test_a_killed_run_continues(
-    phrasescore: Phrasescore,
-    system: Path,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
-) -> None:
+def test_a_killed_run_continues(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
     """After SIGKILL, the same command gives the same bytes; with another model it starts again."""
     (tmp_path / "text").write_bytes(TEXT * 60)
     command = ["decode", system, "-i", "text", "--nbest", "list"]
-    killed_after_a_block(start_phrasescore, tmp_path, "out", *command, "-o", "out")
+    phrasescore.killed_after_a_block("out", *command, "-o", "out")
     again = phrasescore(*command, "-o", "out")
     assert b"out: continuing after line " in again.stderr
     lists = (tmp_path / "list").read_bytes()
-    assert phrasescore(*command, "-o", "whole").returncode == 0
+    phrasescore(*command, "-o", "whole").well()
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()
     assert (tmp_path / "list").read_bytes() == lists
 
@@ -131,16 +123,13 @@ def test_a_program_scores(phrasescore: Phrasescore, tmp_path: Path) -> None:
         "    assert source.startswith(b's')\n"
         "    print(-len(candidate.split()))\n"
     )
-    missing = phrasescore("decode", "system", stdin=TEXT)
-    assert missing.returncode == 2
-    assert b"--scorer Short='COMMAND'" in missing.stderr
+    phrasescore("decode", "system", stdin=TEXT).refused(2, "--scorer Short='COMMAND'")
     text = b"s0 s1 s2 s3\ns2 s1 s0 s3\n"
     given = "--scorer", f"Short={sys.executable} {script}"
-    chosen = phrasescore("decode", "system", *given, stdin=text)
-    assert chosen.returncode == 0, chosen.stderr.decode()
-    unknown = phrasescore("decode", "system", *given, "--scorer", "Shrt=x", stdin=text)
-    assert unknown.returncode == 2
-    assert b"did you mean Short" in unknown.stderr
+    chosen = phrasescore("decode", "system", *given, stdin=text).well()
+    phrasescore("decode", "system", *given, "--scorer", "Shrt=x", stdin=text).refused(
+        2, "did you mean Short"
+    )
     (tmp_path / "system" / "rescoring.json").unlink()
     alone = phrasescore("decode", "system", stdin=text)
     for short, usual in zip(chosen.stdout.split(b"\n"), alone.stdout.split(b"\n"), strict=True):
@@ -163,7 +152,7 @@ def test_a_faulty_program(phrasescore: Phrasescore, tmp_path: Path, body: str, s
     with_scorer(tmp_path / "system", "Own", 1.0)
     (tmp_path / "own.py").write_text(f"import sys\n{body}\n")
     command = f"Own={sys.executable} {tmp_path / 'own.py'}"
-    process = phrasescore("decode", "system", "--scorer", command, stdin=b"s0\ns1\ns3\n")
-    assert process.returncode == 3
-    assert f"the scorer Own {said}." in process.stderr.decode()
+    process = phrasescore("decode", "system", "--scorer", command, stdin=b"s0\ns1\ns3\n").refused(
+        3, f"the scorer Own {said}."
+    )
     assert b"one number for each line" in process.stderr

@@ -36,8 +36,7 @@ def test_training_learns_and_says_how_well(
     done = phrasescore(
         "train", table, "model", *SMALL, "--max-epochs", "12", "--batch-size", "32",
         "--learning-rate", "0.01",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     said = done.stderr.decode()
     assert "3,000 lines, 3,000 distinct pairs" in said
     assert "cover 100.00% of the tokens" in said
@@ -55,14 +54,12 @@ def test_no_epochs_write_the_untrained_model(
 ) -> None:
     """--max-epochs 0 writes a complete model folder, with the words outside its shortlists."""
     options = ["--target-words", "20", "--max-epochs", "0"]
-    done = phrasescore("train", table, "model", *SMALL, *options)
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore("train", table, "model", *SMALL, *options).well()
     assert (tmp_path / "model" / "model.safetensors").exists()
     # the words f0 to f39, and de
     outside = (tmp_path / "model" / "target.outside.txt").read_bytes()
     assert outside.count(b"\n") == 41 - 20
-    scored = phrasescore("score", "--model", "model", "--unknown", "share", table, "-o", "scored")
-    assert scored.returncode == 0, scored.stderr.decode()
+    phrasescore("score", "--model", "model", "--unknown", "share", table, "-o", "scored").well()
 
 
 def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
@@ -71,8 +68,7 @@ def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
     """With equal training pairs, the model is equal with and without held-out pairs."""
     paper = [option for option in SMALL if option not in ("--patience", "0")]
     paper += ["--recipe", "paper", "--max-epochs", "1"]
-    done = phrasescore("train", table, "model", *paper)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("train", table, "model", *paper).well()
     assert "on 3,000 pairs" in done.stderr.decode()
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert record["held_out"] == {}
@@ -89,8 +85,7 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     options = ["--kind", "search", *SMALL, "--max-epochs", "3", "--learning-rate", "0.01"]
     texts = ["train.en", "train.fr.gz", "nmt", "--held-out-text", "dev.en"]
     texts += ["--held-out-text", "dev.fr.gz"]
-    done = phrasescore("train", *texts, *options)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("train", *texts, *options).well()
     said = done.stderr.decode()
     assert "2,901 pairs of sentences; left out: 1 empty" in said
     assert "on 2,900 pairs (fast recipe" in said
@@ -100,9 +95,9 @@ def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> Non
     assert record["held_out"]["held_out_sources"]["nll"] < 3
     assert b"is trained already" in phrasescore("train", *texts, *options).stderr
     (tmp_path / "train.en").write_bytes(b"e1\n")
-    done = phrasescore("train", *texts, *options, "--overwrite")
-    assert done.returncode == 3
-    assert b"train.fr.gz:2: line 2 has no counterpart: train.en ends before it" in done.stderr
+    phrasescore("train", *texts, *options, "--overwrite").refused(
+        3, "train.fr.gz:2: line 2 has no counterpart: train.en ends before it"
+    )
 
 
 @pytest.mark.parametrize("kind", ["search", "encdec"])
@@ -117,8 +112,7 @@ def test_unknown_words_are_learnt_where_the_shortlists_cover_the_texts(
     rows = []
     for epochs in ("0", "1"):
         options = ["--kind", kind, *SMALL, "--max-epochs", epochs, "--batch-size", "16"]
-        done = phrasescore("train", "train.en", "train.fr", epochs, *options)
-        assert done.returncode == 0, done.stderr.decode()
+        done = phrasescore("train", "train.en", "train.fr", epochs, *options).well()
         assert "the encoder reads 207 of 207 words" in done.stderr.decode()
         weights = load_file(tmp_path / epochs / "model.safetensors")
         rows.append([weights[f"{side}_embedding"][UNK_ID] for side in ("source", "target")])
@@ -171,11 +165,7 @@ def straight(trainings: Trainings, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_a_stopped_run_resumes_to_the_same_bits(
-    table: Path,
-    trainings: Trainings,
-    straight: Path,
-    tmp_path: Path,
-    number: signal.Signals,
+    table: Path, trainings: Trainings, straight: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     """However a run was stopped, the same command ends with the weights of an uninterrupted run."""
     stopped = tmp_path
@@ -200,17 +190,12 @@ def test_an_interrupted_run_is_not_continued_as_another(
     """Other options or another table are refused by name; --overwrite starts again with them."""
     trainings.killed(tmp_path)
     base = ["model", *SMALL, "--max-epochs", "3", "--batch-size", "16"]
-    other = phrasescore("train", table, *base, "--seed", "2")
-    assert other.returncode == 6
-    begun = b"model.training: the work was begun with other settings: seed was 1 and is now 2"
-    assert begun in other.stderr
+    begun = "model.training: the work was begun with other settings: seed was 1 and is now 2"
+    phrasescore("train", table, *base, "--seed", "2").refused(6, begun)
     longer = tmp_path / "longer"
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
-    other = phrasescore("train", longer, *base)
-    assert other.returncode == 6
-    assert f"{longer} has changed".encode() in other.stderr
-    anew = phrasescore("train", longer, "model", *QUICK, "--overwrite")
-    assert anew.returncode == 0, anew.stderr.decode()
+    phrasescore("train", longer, *base).refused(6, f"{longer} has changed")
+    anew = phrasescore("train", longer, "model", *QUICK, "--overwrite").well()
     assert b"resuming after" not in anew.stderr
     assert b"3,001 lines" in anew.stderr
 
@@ -221,10 +206,8 @@ def test_two_processes_do_not_train_one_model(
     """The second process gets an error with the number of the first, which leaves no lock."""
     run = trainings.start(tmp_path)
     wait_for((tmp_path / "model.training" / "checkpoint.pt").exists)
-    second = phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16")
-    assert second.returncode == 6
-    assert f"model: another process is at work here: process {run.pid} on " in (
-        second.stderr.decode()
+    phrasescore("train", table, "model", *SMALL, "--max-epochs", "3", "--batch-size", "16").refused(
+        6, f"model: another process is at work here: process {run.pid} on "
     )
     assert run.wait().status == 0
     assert [path.name for path in tmp_path.iterdir()] == ["model"]
@@ -235,30 +218,27 @@ def test_a_finished_model_is_not_trained_again(
 ) -> None:
     """The same command reports this; other settings are refused by name without --overwrite."""
     command = ["train", table, "model", *QUICK]
-    assert phrasescore(*command).returncode == 0
+    phrasescore(*command).well()
     weights = tmp_path / "model" / "model.safetensors"
     before = weights.stat().st_mtime_ns
-    again = phrasescore(*command, "--maxout", "8", "--checkpoint-every", "1m")
-    assert again.returncode == 0
+    again = phrasescore(*command, "--maxout", "8", "--checkpoint-every", "1m").well()
     assert again.stderr == (
         b"model/ is trained already, with the same options and input; a larger --max-time or "
         b"--max-epochs trains it further\n"
     )
-    other = phrasescore(*command, "--hidden", "12")
-    assert other.returncode == 6
-    said = b"begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
-    assert said in other.stderr
+    said = "begun with other settings: hidden was 16 and is now 12; maxout was 8 and is"
+    other = phrasescore(*command, "--hidden", "12").refused(6, said)
     assert b"Give --overwrite to replace it" in other.stderr
     assert weights.stat().st_mtime_ns == before
     assert not (tmp_path / "model.training").exists()
-    assert phrasescore(*command, "--hidden", "12", "--overwrite").returncode == 0
+    phrasescore(*command, "--hidden", "12", "--overwrite").well()
     # a model from a version that did not save these settings
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     del record["settings"]
     (tmp_path / "model" / "provenance.json").write_text(json.dumps(record), "utf-8")
-    old = phrasescore(*command, "--hidden", "12")
-    assert old.returncode == 2
-    assert b"the options and input that it was trained with. Give --overwrite" in old.stderr
+    phrasescore(*command, "--hidden", "12").refused(
+        2, "the options and input that it was trained with. Give --overwrite"
+    )
 
 
 @pytest.mark.parametrize(
@@ -281,12 +261,8 @@ def test_what_cannot_be_meant_is_refused(
     """Each refusal prints one sentence, sets the status and leaves no partial model."""
     (tmp_path / "here").mkdir()
     (tmp_path / "here" / "thesis.tex").write_text("do not lose me")
-    done = phrasescore(
-        "train", *[table if argument == "TABLE" else argument for argument in arguments], *SMALL
-    )
-    assert done.returncode == status, done.stderr.decode()
-    assert text in done.stderr.decode()
-    assert "Traceback" not in done.stderr.decode()
+    given = [table if argument == "TABLE" else argument for argument in arguments]
+    phrasescore("train", *given, *SMALL).refused(status, text)
     assert not (tmp_path / "model").exists()
     assert (tmp_path / "here" / "thesis.tex").exists()
 
@@ -296,8 +272,7 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
 ) -> None:
     """A warning says so, even if there is only one evaluation."""
     options = [*SMALL, "--hidden", "400", "--max-time", "0.000001s", "--learning-rate", "1e-6"]
-    done = phrasescore("train", table, "model", *options)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("train", table, "model", *options).well()
     said = done.stderr.decode()
     assert re.search("words in [12] updates: 0", said)
     assert "warning: the model has hardly learnt anything: " in said
@@ -315,8 +290,7 @@ def test_evaluations_leave_most_of_the_time_to_training(
 ) -> None:
     """If an evaluation takes more than its share of the time, there are fewer evaluations."""
     options = [*SMALL, "--max-time", "1s", "--evaluations", "100000"]
-    done = phrasescore("train", table, "model", *options)
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore("train", table, "model", *options).well()
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     points = (tmp_path / "model" / "curves.jsonl").read_bytes().count(b"\n")
     assert 1 < points < record["training"]["updates"] / 2
@@ -328,27 +302,22 @@ def test_evaluations_leave_most_of_the_time_to_training(
 
 @pytest.mark.parametrize("named", ["replaced", "model"])
 def test_killed_while_it_replaces_a_model(
-    phrasescore: Phrasescore,
-    start_phrasescore: StartPhrasescore,
-    table: Path,
-    tmp_path: Path,
-    named: str,
+    phrasescore: Phrasescore, table: Path, tmp_path: Path, named: str
 ) -> None:
     """A kill between the renames loses no model; the next call gives the new one its name."""
     command = ["train", table, "model", *QUICK, "--max-epochs", "0"]
-    assert phrasescore(*command).returncode == 0
+    phrasescore(*command).well()
     (tmp_path / "model").rename(tmp_path / "old")
-    assert phrasescore(*command[:-1], "1").returncode == 0
+    phrasescore(*command[:-1], "1").well()
     (tmp_path / "model").rename(tmp_path / "new")
     old, new = (sha256_of(tmp_path / name / "model.safetensors") for name in ("old", "new"))
     (tmp_path / "old").rename(tmp_path / "model")
-    ended = start_phrasescore(tmp_path, *command[:-1], "1", named=named).wait()
+    ended = phrasescore.start(*command[:-1], "1", named=named).wait()
     assert ended.status == -signal.SIGKILL, ended.errors.decode()
     places = tmp_path / "model", tmp_path / "model.training" / "replaced"
     kept = [place for place in places if place.exists()]
     assert old in [sha256_of(place / "model.safetensors") for place in kept]
-    again = phrasescore(*command[:-1], "1")
-    assert again.returncode == 0, again.stderr.decode()
+    again = phrasescore(*command[:-1], "1").well()
     assert b"is trained already" in again.stderr
     assert sha256_of(tmp_path / "model" / "model.safetensors") == new
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model", "new"]
@@ -362,16 +331,13 @@ def test_a_finished_model_is_trained_further(
     shutil.copytree(straight / "model", tmp_path / "two" / "model")
     record = json.loads((straight / "model" / "provenance.json").read_text("utf-8"))
     command = ["train", trainings.table, "one/model", *SMALL, "--batch-size", "16"]
-    shorter = phrasescore(*command, "--max-epochs", "2")
-    assert shorter.returncode == 6
-    assert (
-        b"max_epochs was 3 and is now 2. Give --overwrite to replace it; larger" in shorter.stderr
+    phrasescore(*command, "--max-epochs", "2").refused(
+        6, "max_epochs was 3 and is now 2. Give --overwrite to replace it; larger"
     )
-    other = phrasescore(*command, "--max-epochs", "5", "--seed", "2")
-    assert other.returncode == 6
-    assert b"begun with other settings: seed was 1 and is now 2" in other.stderr
-    done = phrasescore(*command, "--max-epochs", "5")
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore(*command, "--max-epochs", "5", "--seed", "2").refused(
+        6, "begun with other settings: seed was 1 and is now 2"
+    )
+    done = phrasescore(*command, "--max-epochs", "5").well()
     updates = record["training"]["updates"]
     assert f"training one/model/ further, after {updates:,} updates" in done.stderr.decode()
     longer = json.loads((tmp_path / "one" / "model" / "provenance.json").read_text("utf-8"))
@@ -393,16 +359,14 @@ def test_the_time_chooses_the_size_of_a_phrase_model(
 ) -> None:
     """The size is told, stored and kept when the model is trained further."""
     command = ["train", table, "model", "--embedding", "8", "--rank", "8"]
-    done = phrasescore(*command, "--max-time", "1s")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*command, "--max-time", "1s").well()
     (told,) = re.findall(rb"choosing --hidden ([0-9]+): at the speed of this", done.stderr)
-    further = phrasescore(*command, "--max-time", "2s")
-    assert further.returncode == 0, further.stderr.decode()
+    further = phrasescore(*command, "--max-time", "2s").well()
     assert b"training model/ further" in further.stderr
     assert b"choosing" not in further.stderr
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert record["settings"]["hidden"] is None
     assert record["training"]["hidden"] == int(told)
-    other = phrasescore(*command, "--max-time", "2s", "--hidden", "77")
-    assert other.returncode == 6
-    assert b"hidden was not set and is now 77" in other.stderr
+    phrasescore(*command, "--max-time", "2s", "--hidden", "77").refused(
+        6, "hidden was not set and is now 77"
+    )

@@ -125,8 +125,7 @@ def test_from_the_target_language_through_pipes(data: Path, phrasescore: Phrases
     done = phrasescore(
         *("translate", "--model", data / "backwards", "--no-unknown", "--beam", "3"),
         stdin=gzip.compress(TEXT.upper()),
-    )
-    assert done.returncode == 0, done.stderr
+    ).well()
     lines = done.stdout.split(b"\n")
     assert len(lines) == 6 and lines[2] == lines[5] == b""
     assert {word for line in lines for word in line.split()} <= set(WORDS)

@@ -42,26 +42,27 @@ def weights_of(folder: Path) -> dict[str, Any]:
 
 def test_real_moses_is_not_ignored(phrasescore: Phrasescore, toy: ToySystem) -> None:
     """A path to Moses without --decoder moses is an error, not a run of the embedded decoder."""
-    done = phrasescore(*arguments(toy), "--moses-bin", "moses")
-    assert done.returncode == 2
-    assert b"--moses-bin names real Moses, but the embedded decoder" in done.stderr
+    phrasescore(*arguments(toy), "--moses-bin", "moses").refused(
+        2, "--moses-bin names real Moses, but the embedded decoder"
+    )
 
 
 def test_a_wrong_setting_is_found_first(
     phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
 ) -> None:
     """The folder is not yet made, so the corrected command can use it."""
-    done = phrasescore(*arguments(toy), "--set", "search-algorithm=2")
-    assert done.returncode == 3
-    assert b"search_algorithm is 2, expected 0 to 1" in done.stderr
+    phrasescore(*arguments(toy), "--set", "search-algorithm=2").refused(
+        3, "search_algorithm is 2, expected 0 to 1"
+    )
     assert not (tmp_path / "tuned").exists()
 
 
 def test_a_system_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path) -> None:
     """MERT finds better weights with the embedded decoder; only weights change in the tuned ini."""
     (toy.ini.parent / "text.json").write_text("{}")
-    done = phrasescore(*arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(
+        *arguments(toy), "--rounds", "4", "--json", "--json-file", "result.json"
+    ).well()
     for content in (done.stdout, (tmp_path / "result.json").read_bytes()):
         assert json.loads(content) == json.loads((tmp_path / "tuned/weights.json").read_bytes())
     assert b"the tuned system is tuned/moses.ini" in done.stderr
@@ -140,13 +141,13 @@ def test_killed_in_every_phase(faulty: Faulty) -> None:
 @pytest.mark.parametrize("seeds", ["1", "2"])
 @pytest.mark.parametrize("name", ["nbest.gz", "decode.1.json", "weights.json"])
 def test_killed_between_two_files_of_a_round(
-    start_phrasescore: StartPhrasescore, toy: ToySystem, tmp_path: Path, name: str, seeds: str
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, name: str, seeds: str
 ) -> None:
     """Whichever file of a round was written last, the same command makes the missing files."""
     options = ("--decoder", "embedded", "--rounds", "1", "--restarts", "3", "--seeds", seeds)
 
     def tune(output: str, named: str | None = None) -> Observed:
-        return start_phrasescore(tmp_path, *arguments(toy, output), *options, named=named).wait()
+        return phrasescore.start(*arguments(toy, output), *options, named=named).wait()
 
     assert tune("killed", name).status == -signal.SIGKILL
     for output in ("killed", "whole"):
@@ -185,23 +186,21 @@ def test_a_dev_set_of_another_system_is_refused(
 ) -> None:
     """Swapped texts, another case and untokenised text are refused before decoding."""
     swapped = ["--source", str(toy.reference), "--reference", str(toy.source)]
-    done = phrasescore("tune", str(toy.ini), *swapped, "-o", "swapped")
-    assert done.returncode == 3
-    assert b"the phrase table does not know" in done.stderr
+    phrasescore("tune", str(toy.ini), *swapped, "-o", "swapped").refused(
+        3, "the phrase table does not know"
+    )
     capitals = toy.source.read_text().upper()
     toy.source.write_text(capitals)
-    done = phrasescore(*arguments(toy, "capitals"))
-    assert done.returncode == 3
-    assert b"tokens it does not know if they were in lower case" in done.stderr
+    done = phrasescore(*arguments(toy, "capitals")).refused(
+        3, "tokens it does not know if they were in lower case"
+    )
     assert b"preprocess --lowercase" in done.stderr
     lines = toy.source.read_text().lower().splitlines()
     toy.source.write_text("".join(f"{line}.\n" for line in lines))
-    done = phrasescore(*arguments(toy, "untokenised"), "--rounds", "1")
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*arguments(toy, "untokenised"), "--rounds", "1").well()
     said = done.stderr.decode()
     assert f"warning: {toy.source}: the phrase table would know" in said
     assert "if they were without the punctuation at the end" in said
     assert said.index("warning:") < said.index("round 1: decoding")
-    decoded = phrasescore("decode", str(toy.ini), "-i", str(toy.reference), "-o", "out")
-    assert decoded.returncode == 0
+    decoded = phrasescore("decode", str(toy.ini), "-i", str(toy.reference), "-o", "out").well()
     assert b"warning: the phrase table has no translation of 100% of the words" in decoded.stderr

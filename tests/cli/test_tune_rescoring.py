@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.conftest import Phrasescore, StartPhrasescore
+from tests.conftest import Phrasescore
 from tests.support.random_models import save_random_model
 from tests.support.toy_system import ToySystem, write_toy_system
 
@@ -38,8 +38,7 @@ def test_the_tuned_folder_is_the_whole_system(
 ) -> None:
     """It decodes as the three commands do, tells what rescoring brings, and can be tuned again."""
     models = "--rescore", "there", "--rescore", "phrases"
-    done = phrasescore(*toy.tuning(*FAST, *models, "--rescore-size", "20", "-o", "tuned"))
-    assert done.returncode == 0, done.stderr.decode()
+    done = phrasescore(*toy.tuning(*FAST, *models, "--rescore-size", "20", "-o", "tuned")).well()
     said = done.stderr.decode()
     tuned = tmp_path / "tuned"
     record = result(tuned)
@@ -58,46 +57,39 @@ def test_the_tuned_folder_is_the_whole_system(
     assert rescoring["weights"].keys() == {*record["weights"], *names[:2]}
     # the dev set decoded by the folder scores what the second weights reach on the lists
     out = "-i", toy.source, "-o", "dev.out", "--nbest", "dev.nbest", "--nbest-size", "1"
-    assert phrasescore("decode", "tuned", *out).returncode == 0
+    phrasescore("decode", "tuned", *out).well()
     scored = phrasescore("evaluate", "dev.out", "--reference", toy.reference, "--json")
     bleu = json.loads(scored.stdout)["results"][0]["bleu"]
     assert bleu == pytest.approx(record["rescoring"]["score"], abs=1e-4)
     # the folder as SYSTEM: its models are tuned again, and a name in --freeze keeps its weight
-    again = phrasescore(
+    phrasescore(
         *("tune", "tuned", "--source", toy.source, "--reference", toy.reference, *FAST),
         *("-o", "again", "--freeze", "PhraseModel0"),
-    )
-    assert again.returncode == 0, again.stderr.decode()
+    ).well()
     second = json.loads((tmp_path / "again" / "rescoring.json").read_text())
     assert second["models"] == rescoring["models"]
     assert second["weights"]["PhraseModel0"] == rescoring["weights"]["PhraseModel0"]
 
 
 def test_a_killed_tuning_continues(
-    phrasescore: Phrasescore,
-    toy: ToySystem,
-    tmp_path: Path,
-    start_phrasescore: StartPhrasescore,
+    phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path
 ) -> None:
     """After SIGKILL during the second step, the result has the same bytes, and no round repeats."""
     command = toy.tuning(*FAST, "--rescore", "there")
-    start = start_phrasescore
-    ended = start(tmp_path, *command, "-o", "tuned", named="rescoring.score.json").wait()
+    ended = phrasescore.start(*command, "-o", "tuned", named="rescoring.score.json").wait()
     assert ended.status == -signal.SIGKILL, ended.errors.decode()
     assert not (tmp_path / "tuned" / "rescoring.json").exists()
-    again = phrasescore(*command, "-o", "tuned")
-    assert again.returncode == 0, again.stderr.decode()
+    again = phrasescore(*command, "-o", "tuned").well()
     assert b"round 1: decoding" not in again.stderr
     assert b"computing AttentionModel0" not in again.stderr
-    assert phrasescore(*command, "-o", "whole").returncode == 0
+    phrasescore(*command, "-o", "whole").well()
     for name in ("rescoring.json", "moses.ini"):
         assert (tmp_path / "tuned" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     # the list of the best round has as many candidates, so nothing is decoded once more
-    same = phrasescore(*command, "-o", "same", "--rescore-size", "30")
-    assert same.returncode == 0, same.stderr.decode()
+    same = phrasescore(*command, "-o", "same", "--rescore-size", "30").well()
     assert b"rescoring: decoding" not in same.stderr
     # without models, no rescoring.json stays
-    assert phrasescore(*toy.tuning(*FAST), "-o", "tuned").returncode == 0
+    phrasescore(*toy.tuning(*FAST), "-o", "tuned").well()
     assert not (tmp_path / "tuned" / "rescoring.json").exists()
 
 
@@ -110,19 +102,16 @@ def test_a_program_is_tuned(phrasescore: Phrasescore, toy: ToySystem, tmp_path: 
         "    print(line.split('\\t')[1].count('r'))\n"
     )  # fmt: skip
     command = f"{sys.executable} {script}"
-    done = phrasescore(
+    phrasescore(
         *toy.tuning(*FAST, "--rescore-scorer", f"Right={command}", "--seeds", "2", "-o", "tuned")
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()
     text = (tmp_path / "tuned" / "rescoring.json").read_text()
     assert json.loads(text)["scorers"] == ["Right"]
     assert "right.py" not in text
     assert result(tmp_path / "tuned")["benefits"][-1]["name"] == "rescoring"
-    again = phrasescore(
+    phrasescore(
         *("tune", "tuned", "--source", toy.source, "--reference", toy.reference, "-o", "again")
-    )
-    assert again.returncode == 2
-    assert b"--rescore-scorer Right='COMMAND'" in again.stderr
+    ).refused(2, "--rescore-scorer Right='COMMAND'")
 
 
 @pytest.mark.parametrize(
@@ -137,7 +126,5 @@ def test_wrong_options(
     phrasescore: Phrasescore, toy: ToySystem, tmp_path: Path, options: list[str], said: str
 ) -> None:
     """They are refused before anything is decoded."""
-    done = phrasescore(*toy.tuning(*options, "-o", "tuned"))
-    assert done.returncode == 2
-    assert said in done.stderr.decode()
+    phrasescore(*toy.tuning(*options, "-o", "tuned")).refused(2, said)
     assert not (tmp_path / "tuned" / "steps").exists()

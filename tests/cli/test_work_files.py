@@ -81,7 +81,7 @@ class Begun:
         return self._start(command).wait()
 
     def _start(self, command: str) -> Started:
-        here = Surroundings(self._folder / command, dict(os.environ), timeout=60, memory=3 << 30)
+        here = Surroundings(self._folder / command, timeout=60, memory=3 << 30)
         return self._processes.start(CALLS[command].split(" "), here)
 
     def _begin(self, command: str, work: Path) -> None:

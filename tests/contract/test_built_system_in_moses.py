@@ -3,35 +3,19 @@
 from __future__ import annotations
 
 import gzip
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from moses_integration.system_building.build import build_system
-from moses_integration.system_building.build_settings import (
-    BuildInputs,
-    BuildSettings,
-    SystemFolder,
-)
+from moses_integration.system_building.build_settings import BuildInputs
 from moses_integration.system_building.word_alignment import grow_diag_final_and, link_lines
-from tests.support.aligned_corpora import (
-    ODD_WORDS,
-    linked_otherwise,
-    random_corpus,
-    write_corpus,
-)
-from tests.support.fresh_process import run_fresh
+from tests.fidelity.test_system_building import build
+from tests.support.aligned_corpora import ODD_WORDS, linked_otherwise, random_corpus, write_corpus
+from tests.support.fresh_process import output_of, run_fresh
 from tests.support.plain_symmetrization import links_of
 
 pytestmark = pytest.mark.moses
-
-
-def build(folder: Path, inputs: BuildInputs, **settings: object) -> None:
-    wanted = BuildSettings(**settings)  # type: ignore[arg-type]
-    for _ in build_system(inputs, SystemFolder(folder), wanted):
-        pass
 
 
 def train_with_moses(folder: Path, moses_bin: Path, longest: int) -> Path:
@@ -45,7 +29,7 @@ def train_with_moses(folder: Path, moses_bin: Path, longest: int) -> Path:
         *("-reordering", "msd-bidirectional-fe", "-max-phrase-length", str(longest)),
         *("-lm", f"0:3:{folder / 'lm'}:8", "-external-bin-dir", moses_bin),
     ]
-    subprocess.run(command, cwd=folder, capture_output=True, check=True)
+    output_of(*command, cwd=folder)
     return folder / "model"
 
 
@@ -104,12 +88,11 @@ def test_same_symmetrisation(tmp_path: Path, moses_bin: Path, rng: np.random.Gen
             words = " ".join("w" * len(links))
             text.append(f"{len(links)} {words}  # {' '.join(str(n + 1) for n in links)}\n")
     command = [moses_bin / "symal", "-a=grow", "-d=yes", "-f=yes", "-b=yes"]
-    symal = subprocess.run(command, input="".join(text).encode(), capture_output=True, check=True)
     lengths = np.array(shapes).T
     forward, backward = map(links_of, directions)
     joint = grow_diag_final_and(forward, backward, lengths[0], lengths[1])
     own = b"".join(link_lines(joint, 1000)).split(b"\n")
-    theirs = symal.stdout.split(b"\n")
+    theirs = output_of(*command, input="".join(text).encode()).split(b"\n")
     assert [set(line.split()) for line in own] == [set(line.split()) for line in theirs]
 
 
@@ -118,15 +101,10 @@ def test_decoding(tmp_path: Path, bundled_golden: Path, moses_bin: Path) -> None
     given = bundled_golden / "extraction"
     texts = [str(given / name) for name in ("corpus.en", "corpus.fr")]
     alignment = str(given / "aligned.grow-diag-final-and")
-    run_fresh(tmp_path, "build", *texts, "system/", "--alignment", alignment).check_returncode()
-    moses = subprocess.run(
-        [moses_bin / "moses", "-f", "system/moses.ini"],
-        cwd=tmp_path,
-        input=b"she wants to change jobs .\nis victor thirsty ?\n",
-        capture_output=True,
-        check=True,
-    )
-    lines = [line.split() for line in moses.stdout.split(b"\n")]
+    run_fresh(tmp_path, "build", *texts, "system/", "--alignment", alignment).well()
+    text = b"she wants to change jobs .\nis victor thirsty ?\n"
+    said = output_of(moses_bin / "moses", "-f", "system/moses.ini", cwd=tmp_path, input=text)
+    lines = [line.split() for line in said.split(b"\n")]
     assert len(lines) == 3
     assert lines[0] == [b"elle", b"veut", b"changer", b"de", b"travail", b"."]
     assert {b"victor", b"soif"} < set(lines[1])

@@ -6,14 +6,14 @@ import gzip
 import json
 import re
 import shutil
-import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tests.contract.test_documented_commands import TUTORIALS, run
+from tests.contract.test_documented_commands import TUTORIALS
+from tests.support.fresh_process import run_script
 from tests.support.toy_system import write_toy_system
 
 PAGE = (TUTORIALS / "rerank.md").read_text("utf-8")
@@ -73,12 +73,7 @@ def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
     (tmp_path / "system").mkdir()
     table = (toy.ini.parent / "phrase-table").read_bytes()
     (tmp_path / "system" / "phrase-table.gz").write_bytes(gzip.compress(table))
-    (tmp_path / "programs").mkdir()
-    python = tmp_path / "programs" / "python3"
-    python.write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    python.chmod(0o755)
-    done = run(blocks("console"), tmp_path)
-    assert done.returncode == 0, done.stderr.decode()
+    run_script(blocks("console"), tmp_path).well()
     weights = json.loads((tmp_path / "tuned.ct2" / "rescoring.json").read_text())["weights"]
     assert weights["CT2"] != [0.0]
     assert (tmp_path / "test.ct2.fr").read_bytes().count(b"\n") == 12

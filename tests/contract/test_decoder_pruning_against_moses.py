@@ -5,13 +5,13 @@ from __future__ import annotations
 import gzip
 import itertools
 import shutil
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import Phrasescore
+from tests.support.fresh_process import output_of
 
 pytestmark = [pytest.mark.moses, pytest.mark.slow]
 # Moses's spelling of each limit -> its values, each with the number of sentences to translate
@@ -49,19 +49,15 @@ def scores(
     def both(options: list[str], sentences: int) -> Scores:
         lines = (system / "val.en").read_bytes().split(b"\n")[:sentences]
         text = b"".join(line + b"\n" for line in lines)
-        theirs = subprocess.run(
-            [moses_bin / "moses", "-f", "moses.tuned.ini", "-v", "0", "-output-hypo-score",
-             "-threads", "2", *options],
-            input=text, capture_output=True, cwd=system, check=True,
-        )  # fmt: skip
+        moses = moses_bin / "moses", "-f", "moses.tuned.ini", "-v", "0", "-output-hypo-score"
+        theirs = output_of(*moses, "-threads", "2", *options, input=text, cwd=system)
         ini = system / "absolute.ini"
         ini.write_text(
             (system / "moses.tuned.ini").read_text().replace(" path=", f" path={system}/")
         )
         own = [f"-{word}" if word.startswith("-") else word for word in options]
-        ours = phrasescore("decode", ini, "--output-hypo-score", *own, stdin=text)
-        assert ours.returncode == 0, ours.stderr.decode()
-        return mean_score(ours.stdout), mean_score(theirs.stdout)
+        ours = phrasescore("decode", ini, "--output-hypo-score", *own, stdin=text).well()
+        return mean_score(ours.stdout), mean_score(theirs)
 
     return both
 

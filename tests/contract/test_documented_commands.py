@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.fresh_process import run_script
 
 TUTORIALS = PROJECT / "docs" / "tutorials"
 # in reading order: each page uses the files that earlier pages made
@@ -45,24 +43,6 @@ def commands(page: Path) -> str:
     return script
 
 
-def run(script: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
-    """Run commands in a shell that stops at the first failure."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    program = programs / "phrasescore"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m phrasescore "$@"\n')
-    program.chmod(0o755)
-    path = {"PATH": f"{programs}:{os.environ['PATH']}", "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env={**os.environ, **path},
-        capture_output=True,
-        check=False,
-        timeout=600,
-    )
-
-
 def test_every_page(tmp_path: Path) -> None:
     """Each page's commands succeed in the folder that earlier pages left."""
     pytest.importorskip("thot", reason="the first page needs the extra alignment")
@@ -78,8 +58,7 @@ def test_every_page(tmp_path: Path) -> None:
         if page.name == "README.md":  # it begins with the reader's own texts and system
             own = "cp sample_corpus/train.* system/moses.ini system/phrase-table.gz .; rm -r model"
             script = f"{own}\n{script}"
-        done = run(script, tmp_path)
-        assert done.returncode == 0, f"{page.name}: {done.stderr.decode()[-3000:]}"
+        run_script(script, tmp_path).well()
     assert (tmp_path / "tuned" / "moses.ini").exists()
     assert (tmp_path / "translation.fr").read_bytes().count(b"\n") == LINES["test"]
     assert b"rnn" in (tmp_path / "compared.json").read_bytes()

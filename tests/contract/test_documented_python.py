@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 
 _BLOCKS = [
@@ -31,15 +29,7 @@ def test_it_runs(block: str, bundled_golden: Path, tmp_path: Path) -> None:
     shutil.copy(tmp_path / "system" / "moses.ini", tmp_path / "moses.ini")
     save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"])
     save_random_model(tmp_path / "lm", [], [b"la", b"maison"], kind="feed-forward-lm")
-    done = subprocess.run(
-        [sys.executable, "-c", block],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
-    assert done.stdout
+    assert run_fresh(tmp_path, program=("-c", block)).well().stdout
 
 
 def test_the_long_command_of_the_guide_works(tmp_path: Path) -> None:
@@ -49,17 +39,8 @@ def test_the_long_command_of_the_guide_works(tmp_path: Path) -> None:
     assert block is not None
     (tmp_path / "shorten.py").write_text(block[1], "utf-8")
     (tmp_path / "table").write_bytes(b"a b ||| c ||| 1\na ||| b ||| 1\n")
-    done = subprocess.run(
-        [
-            *(sys.executable, "-c", "from shorten import shorten as run; run()"),
-            *("table", "-o", "out", "--words", "1"),
-        ],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr.decode()
+    program = "-c", "from shorten import shorten as run; run()"
+    run_fresh(tmp_path, "table", "-o", "out", "--words", "1", program=program).well()
     assert (tmp_path / "out").read_bytes() == b"a ||| b ||| 1\n"
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
 

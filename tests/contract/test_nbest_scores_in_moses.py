@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from moses_integration.nbest.format import read_nbest
-from tests.support.fresh_process import run_fresh
+from tests.support.fresh_process import output_of, run_fresh
+from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
 pytestmark = pytest.mark.moses
 
 
 def phrasescore(folder: Path, *arguments: str) -> None:
-    run_fresh(folder, *arguments).check_returncode()
+    run_fresh(folder, *arguments).well()
 
 
 def prepare(bundled_golden: Path, folder: Path) -> None:
     """Copy the golden system, and add a random model's column to its table."""
-    (folder / "system").mkdir()
-    for name in ("reordering-table.gz", "moses.ini", "phrase-table.gz"):
-        (folder / "system" / name).write_bytes((bundled_golden / "system" / name).read_bytes())
-    with gzip.open(bundled_golden / "system" / "lm.arpa.gz") as stream:
-        (folder / "system" / "lm.arpa").write_bytes(stream.read())
+    copy_system(bundled_golden, folder)
     words = (
         (bundled_golden / "extraction" / f"corpus.{side}").read_bytes() for side in ("en", "fr")
     )
@@ -50,7 +45,7 @@ def test_equal_to_the_column(bundled_golden: Path, tmp_path: Path, moses_bin: Pa
     for options in (["-include-segmentation-in-n-best"], ["-t"], ["-t", "-drop-unknown"]):
         command = [moses_bin / "moses", "-f", "moses.rnn.ini", "-input-file", source]
         command += ["-n-best-list", "list", "30", "distinct", *options]
-        subprocess.run(command, cwd=tmp_path, capture_output=True, check=True)
+        output_of(*command, cwd=tmp_path)
         phrasescore(
             tmp_path,
             *("nbest", "list", "--model", "model", "--source", str(source), "-o", "list.rnn"),

@@ -28,11 +28,7 @@ FIELD = PROJECT / "docs" / "results" / "field.json"
 STORED = {
     "multi30k.json": ("Multi30k", "multi30k.toml", ("test2016", "held-out")),
     "german.json": ("English–German", "multi30k.toml", ("test2016", "test2017", "held-out")),
-    "gpu.json": (
-        "With a phrase model from a GPU",
-        "multi30k-gpu.toml",
-        ("test2016", "held-out"),
-    ),
+    "gpu.json": ("With a phrase model from a GPU", "multi30k-gpu.toml", ("test2016", "held-out")),
     "search.json": (
         "With a system that Moses's own tools made",
         "multi30k-search.toml",

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import os
-import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.support.fresh_process import output_of
+from tests.support.golden_systems import copy_system
 from tuning.loop.reranking import rerank
 from tuning.loop.tuning_settings import Reranking
 
@@ -22,16 +20,12 @@ def test_risk_is_that_of_moses(
     bundled_golden: Path, moses_bin: Path, tmp_path: Path, scale: float
 ) -> None:
     """``rerank`` chooses the translations of moses -mbr from a list of the same candidates."""
-    shutil.copytree(bundled_golden / "system", tmp_path / "system")
-    language_model = tmp_path / "system" / "lm.arpa"
-    language_model.write_bytes(gzip.decompress((tmp_path / "system" / "lm.arpa.gz").read_bytes()))
+    copy_system(bundled_golden, tmp_path)
     text = str(bundled_golden / "decode" / "input.en")
 
     def moses(*options: str) -> bytes:
         command = [str(moses_bin / "moses"), "-f", "system/moses.ini", "-i", text, *options]
-        return subprocess.run(
-            command, cwd=tmp_path, env=dict(os.environ), check=True, capture_output=True
-        ).stdout
+        return output_of(*command, cwd=tmp_path)
 
     wanted = moses("-mbr", "-mbr-size", str(SIZE), "-mbr-scale", str(scale))
     first = moses("-n-best-list", "list", str(SIZE), "distinct")

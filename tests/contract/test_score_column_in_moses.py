@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from phrasescore.scoring.probability_column import count_texts, probability_texts
+from tests.support.fresh_process import output_of
 
 INI = """[input-factors]
 0
@@ -33,14 +33,10 @@ def read_by_moses(texts: list[bytes], folder: Path, moses_bin: Path) -> list[flo
     table = folder / "table"
     table.write_bytes(b"".join(b"w%d ||| v ||| %s\n" % (i, text) for i, text in enumerate(texts)))
     (folder / "moses.ini").write_text(INI.format(table=table))
-    process = subprocess.run(
-        [moses_bin / "moses", "-f", folder / "moses.ini", "-n-best-list", "-", "1", "-v", "0"],
-        input=b"".join(b"w%d\n" % i for i in range(len(texts))),
-        capture_output=True,
-        check=True,
-    )
+    moses = moses_bin / "moses", "-f", folder / "moses.ini", "-n-best-list", "-", "1", "-v", "0"
+    words = b"".join(b"w%d\n" % i for i in range(len(texts)))
     scores = {}
-    for line in process.stdout.split(b"\n"):
+    for line in output_of(*moses, input=words).split(b"\n"):
         columns = line.split(b" ||| ")
         if len(columns) == 4:
             tokens = columns[2].split(b" ")

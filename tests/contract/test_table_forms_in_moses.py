@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +11,8 @@ import pytest
 from moses_integration.doctor.examination import examine
 from moses_integration.tables.copying import PhraseFilter, filter_table
 from tests.conftest import PROJECT
+from tests.support.fresh_process import run_script
+from tests.support.golden_systems import copy_system
 from tests.support.random_models import save_random_model
 
 pytestmark = pytest.mark.moses
@@ -37,39 +35,17 @@ def block(command: str) -> str:
 
 def run(script: str, folder: Path, moses_bin: Path) -> bytes:
     """Run commands in a shell; return their output."""
-    programs = folder / "programs"
-    programs.mkdir(exist_ok=True)
-    (programs / "phrasescore").write_text(
-        f'#!/bin/sh\nPYTHONPATH={PROJECT} exec {sys.executable} -m phrasescore "$@"\n'
-    )
-    (programs / "phrasescore").chmod(0o755)
-    process = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", script],
-        cwd=folder,
-        env={
-            **os.environ,
-            "MOSES": str(moses_bin.parent),
-            "PATH": f"{programs}:{os.environ['PATH']}",
-            "OMP_NUM_THREADS": "1",
-        },
-        capture_output=True,
-        check=False,
-    )
-    assert process.returncode == 0, process.stderr.decode()[-3000:]
-    return process.stdout
+    given = f"export MOSES={moses_bin.parent} OMP_NUM_THREADS=1\n"
+    return run_script(given + script, folder).well().stdout
 
 
 @pytest.fixture(scope="module")
 def system(bundled_golden: Path, moses_bin: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the golden system, with its phrase table filtered and rescored as documented."""
     folder = tmp_path_factory.mktemp("forms")
-    (folder / "system").mkdir()
+    copy_system(bundled_golden, folder)
     for side in ("en", "fr"):
         shutil.copyfile(bundled_golden / "decode" / f"input.{side}", folder / f"dev.{side}")
-    for name in ("reordering-table.gz", "moses.ini"):
-        shutil.copyfile(bundled_golden / "system" / name, folder / "system" / name)
-    with gzip.open(bundled_golden / "system" / "lm.arpa.gz") as stream:
-        (folder / "system" / "lm.arpa").write_bytes(stream.read())
     phrases = PhraseFilter((folder / "dev.en").read_bytes().split(b"\n"))
     table = "phrase-table.gz"
     filter_table(bundled_golden / "system" / table, folder / "system" / table, phrases)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest.format import read_nbest_lists
 from tests.conftest import Phrasescore
+from tests.support.fresh_process import output_of
 from tests.support.toy_system import write_toy_system
 
 pytestmark = pytest.mark.moses
@@ -21,8 +21,7 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     toy = write_toy_system(tmp_path / "toy")
     call = toy.tuning()
     for decoder, program in (("moses", ["--moses-bin", moses_bin]), ("embedded", [])):
-        done = phrasescore(*call, "-o", decoder, "--decoder", decoder, *program, "--rounds", "3")
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore(*call, "-o", decoder, "--decoder", decoder, *program, "--rounds", "3").well()
 
     # with the weights of the first round, which are equal
     lists = [
@@ -43,23 +42,17 @@ def test_round_trip(phrasescore: Phrasescore, moses_bin: Path, tmp_path: Path) -
     # the tuned system in Moses has the weights, and reaches the reported score
     for name in ("moses", "embedded"):
         tuned = tmp_path / name / "moses.ini"
-        shown = subprocess.run(
-            [moses_bin / "moses", "-f", tuned, "-show-weights"], capture_output=True, check=True
-        ).stdout.decode()
+        shown = output_of(moses_bin / "moses", "-f", tuned, "-show-weights").decode()
         for line in shown.splitlines():
             label, *values = line.split(" ")
             if values != ["UNTUNEABLE"] and label.endswith("="):
                 known = MosesIni.read(tuned).weights[label[:-1]]
                 assert [float(value) for value in values if value] == pytest.approx(known, abs=1e-6)
     found = json.loads((tmp_path / "moses/weights.json").read_text())
-    said = subprocess.run(
-        [moses_bin / "moses", "-f", tmp_path / "moses/moses.ini", "-input-file", toy.source],
-        capture_output=True,
-        check=True,
-    ).stdout
+    ini = tmp_path / "moses" / "moses.ini"
+    said = output_of(moses_bin / "moses", "-f", ini, "-input-file", toy.source)
     (tmp_path / "output").write_bytes(said)
     scored = phrasescore(
         "evaluate", "output", "--reference", toy.reference, "--metric", "bleu", "--json"
-    )
-    assert scored.returncode == 0, scored.stderr.decode()
+    ).well()
     assert json.loads(scored.stdout)["results"][0]["bleu"] == pytest.approx(found["bleu"])

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.fresh_process import run_fresh
 from tests.support.killed import wait_for
 
 
@@ -59,21 +60,10 @@ def test_a_command_that_has_hardly_begun(
     assert not list(tmp_path.glob(".*"))
 
 
-def run_program(text: str) -> subprocess.CompletedProcess[str]:
-    """Run a Python program to its end."""
-    return subprocess.run(
-        [sys.executable, "-c", text],
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_python_discards_exceptions(number: signal.Signals) -> None:
+def test_a_signal_while_python_discards_exceptions(tmp_path: Path, number: signal.Signals) -> None:
     """Python discards what a destructor raises, but the signal still ends the program."""
-    done = run_program(f"""
+    program = f"""
 import os, time
 from phrasescore.runs.interruption import interrupt_on_signals
 
@@ -88,13 +78,14 @@ try:
     time.sleep(30)
 except KeyboardInterrupt:
     print("interrupted")
-""")
-    assert (done.stdout, done.stderr) == ("interrupted\n", "")
+"""
+    done = run_fresh(tmp_path, program=("-c", program), timeout=60)
+    assert (done.stdout, done.stderr) == (b"interrupted\n", b"")
 
 
-def test_other_discarded_exceptions_are_still_reported() -> None:
+def test_other_discarded_exceptions_are_still_reported(tmp_path: Path) -> None:
     """Python's report of a discarded exception lacks interrupts only."""
-    done = run_program("""
+    program = """
 from phrasescore.runs.interruption import interrupt_on_signals
 
 class Dying:
@@ -103,5 +94,6 @@ class Dying:
 
 interrupt_on_signals()
 Dying()
-""")
-    assert "ValueError: wrong" in done.stderr
+"""
+    done = run_fresh(tmp_path, program=("-c", program), timeout=60)
+    assert b"ValueError: wrong" in done.stderr

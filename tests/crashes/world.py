@@ -8,67 +8,16 @@ from pathlib import Path
 import numpy as np
 
 from tests.conftest import PROJECT
+from tests.hostile.world import EXPERIMENT
+from tests.support.language_models import arpa_of
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_models import save_random_model
+from tests.support.random_system import SYSTEM, WEIGHTS
 
-SYSTEM = ("moses.ini", "phrase-table", "reordering", "lm.arpa")
 _WORDS = 60
 # long words make many blocks with little work
 _SOURCE = [b"source-word-%02d" % number for number in range(_WORDS)]
 _TARGET = [b"target-word-%02d" % number for number in range(_WORDS)]
-_INI = """\
-[input-factors]
-0
-[mapping]
-0 T 0
-[distortion-limit]
-3
-[stack]
-20
-[feature]
-UnknownWordPenalty
-WordPenalty
-PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=4 path=in/phrase-table \
-input-factor=0 output-factor=0 table-limit=5
-LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff \
-input-factor=0 output-factor=0 path=in/reordering
-Distortion
-KENLM name=LM0 factor=0 path=in/lm.arpa order=2
-[weight]
-UnknownWordPenalty0= 1
-WordPenalty0= -0.3
-PhrasePenalty0= 0.1
-TranslationModel0= 0.1 0.2 0.1 0.2
-LexicalReordering0= 0.1 0.1 0.1 0.1 0.1 0.1
-Distortion0= 0.2
-LM0= 0.4
-"""
-_EXPERIMENT = """\
-name = "Crashes"
-seeds = [1]
-[data]
-folder = "{folder}"
-system = "in/moses.ini"
-phrase_table = "in/short-table"
-train_source = "in/dev.src"
-train_target = "in/dev.trg"
-dev_source = "in/dev.src"
-dev_reference = "in/dev.trg"
-[[data.test]]
-name = "test"
-source = "in/dev.src"
-reference = "in/dev.trg"
-[tuning]
-rounds = 1
-nbest_size = 10
-options = ["--restarts", "1", "--threads", "1"]
-[models.rnn]
-train = ["--hidden", "8", "--embedding", "8", "--max-epochs", "1", "--threads", "1"]
-[[systems]]
-name = "RNN"
-models = ["rnn"]
-"""
 
 
 def write_world(folder: Path) -> None:
@@ -81,14 +30,17 @@ def write_world(folder: Path) -> None:
     for name in ("train.en", "train.fr"):
         lines = (PROJECT / "sample_corpus" / name).read_bytes().splitlines()[:1000]
         _write(there / name, lines)
-    (there / "experiment.toml").write_text(_EXPERIMENT.format(folder=folder))
+    (there / "experiment.toml").write_text(_experiment())
     save_random_model(there / "model", _SOURCE, _TARGET)
     save_random_model(there / "search", _SOURCE, _TARGET, kind="search")
     save_random_language_model(there / "lm", _TARGET)
 
 
 def _write_system(there: Path, rng: np.random.Generator) -> None:
-    (there / "moses.ini").write_text(_INI)
+    places = {"table": "in/phrase-table", "reordering": "in/reordering", "lm": "in/lm.arpa"}
+    system = SYSTEM.format(limit=3, top=5, scores=4, **places)
+    weights = WEIGHTS.format(table="0.1 0.2 0.1 0.2", word=-0.3, phrase=0.1, distortion=0.2, lm=0.4)
+    (there / "moses.ini").write_text(f"[stack]\n20\n{system}{weights}")
     singles = itertools.product(_SOURCE)
     doubles = itertools.product(_SOURCE, _SOURCE)
     triples = (tuple(_SOURCE[i] for i in rng.integers(0, _WORDS, 3)) for _ in range(9_000))
@@ -109,16 +61,18 @@ def _write_system(there: Path, rng: np.random.Generator) -> None:
     _write(there / "short-table", table[::20])
     _write(there / "reordering", reordering)
     _write(there / "phrases", sources)
-    bigrams = [b"-0.9\t%s %s" % (one, _TARGET[rng.integers(_WORDS)]) for one in _TARGET]
-    unigrams = [
-        b"-2\t<unk>",
-        b"-99\t<s>\t-0.3",
-        b"-1\t</s>",
-        *(b"-1.5\t%s\t-0.2" % t for t in _TARGET),
-    ]
-    counts = [b"\\data\\", b"ngram 1=%d" % len(unigrams), b"ngram 2=%d" % len(bigrams), b""]
-    grams = [b"\\1-grams:", *unigrams, b"", b"\\2-grams:", *bigrams, b"", b"\\end\\"]
-    _write(there / "lm.arpa", counts + grams)
+    words = [target.decode() for target in _TARGET]
+    unigrams = {"<unk>": (-2.0, 0.0), "<s>": (-99, -0.3), "</s>": (-1, 0)}
+    unigrams |= dict.fromkeys(words, (-1.5, -0.2))
+    bigrams = {f"{word} {words[rng.integers(_WORDS)]}": (-0.9, 0.0) for word in words}
+    (there / "lm.arpa").write_text(arpa_of([unigrams, bigrams]))
+
+
+def _experiment() -> str:
+    """Return the experiment of the hostile world, with a model that is trained for an epoch."""
+    text = EXPERIMENT.replace('[[systems]]\nname = "Baseline"\n', "")
+    text = text.replace("in/phrase-table", "in/short-table")
+    return text.replace('"--max-epochs", "0"', '"--embedding", "8", "--max-epochs", "1"')
 
 
 def _distinct(lines: list[bytes]) -> list[bytes]:

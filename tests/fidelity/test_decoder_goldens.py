@@ -12,6 +12,7 @@ import sacrebleu
 
 from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from tests.conftest import BUNDLED_GOLDEN, Phrasescore
+from tests.support.golden_systems import copy_system
 
 # Moses sums in single precision and prints six digits
 TOLERANCE = 2e-3
@@ -45,16 +46,7 @@ TIES = {BUNDLED_GOLDEN: [12]}
 @pytest.fixture
 def system(golden: Path, tmp_path: Path) -> Path:
     """Copy the small system below the current directory, as its ini expects."""
-    folder = tmp_path / "system"
-    folder.mkdir()
-    for file in (golden / "system").iterdir():
-        (folder / file.name).symlink_to(file)
-    with (
-        gzip.open(golden / "system" / "lm.arpa.gz") as packed,
-        (folder / "lm.arpa").open("wb") as lm,
-    ):
-        shutil.copyfileobj(packed, lm)
-    return folder
+    return copy_system(golden, tmp_path)
 
 
 def moses_lists(golden: Path, name: str) -> dict[int, list[NBestEntry]]:
@@ -68,12 +60,11 @@ def decode(
     """Decode the input as Moses did for one list; return our n-best lists by sentence."""
     setting = SETTINGS[name]
     size = max(map(len, moses_lists(golden, name).values()))
-    done = phrasescore(
+    phrasescore(
         "decode", system / setting.ini, "-i", golden / "decode" / "input.en", "-o", "best",
         "--nbest", "list", "--nbest-size", str(size), "--include-segmentation-in-n-best",
         "--print-alignment-info-in-n-best", *setting.options,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     return dict(read_nbest_lists(system.parent / "list"))
 
 
@@ -142,11 +133,10 @@ def test_every_feature_of_every_line_is_recomputed(
     setting = SETTINGS[name]
     drop = [option for option in setting.options if option == "--drop-unknown"]
     nbest = golden / "decode" / f"{name}.nbest.gz"
-    done = phrasescore(
+    phrasescore(
         "force-score", system / setting.ini, "-i", golden / "decode" / "input.en",
         "--nbest", nbest, "-o", "recomputed", "--check", TOLERANCE, *drop,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     listed = dict(read_nbest_lists(nbest))
     ours = dict(read_nbest_lists(system.parent / "recomputed"))
     assert listed.keys() == ours.keys()
@@ -172,8 +162,7 @@ def test_real_size(
         (tmp_path / "lm.5gram.arpa").open("wb") as lm,
     ):
         shutil.copyfileobj(packed, lm)
-    done = phrasescore("decode", "moses.tuned.ini", "-i", f"{text}.en.gz", "-o", "best")
-    assert done.returncode == 0, done.stderr.decode()
+    phrasescore("decode", "moses.tuned.ini", "-i", f"{text}.en.gz", "-o", "best").well()
     translations = [line.rstrip(" ") for line in (tmp_path / "best").read_text("utf-8").split("\n")]
     references = gzip.decompress((multi30k / f"{text}.fr.gz").read_bytes()).decode().split("\n")
     metric = sacrebleu.BLEU(tokenize="none", force=True)

@@ -12,7 +12,7 @@ import torch
 
 from phrasescore.model.kinds import EncoderDecoderSettings, Formulation
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
-from phrasescore.model.sequence_model import Batch
+from tests.fidelity.test_attention_model import all_pairs, one_pair
 
 
 def golden_model(
@@ -67,8 +67,7 @@ def test_every_word_has_the_reference_log_probability(
     model, pairs = golden_model(golden, formulation, dtype)
     with torch.no_grad():
         for pair in pairs:
-            source, target = (torch.tensor([pair[s]], dtype=int) for s in ("source", "target"))
-            found = model.score(Batch(source, target, None))
+            found = model.score(one_pair(pair))
             np.testing.assert_allclose(found[0].numpy(), pair[formulation], rtol=0, atol=tolerance)
 
 
@@ -76,15 +75,6 @@ def test_every_word_has_the_reference_log_probability(
 def test_the_loss_is_the_sum_of_the_reference(golden: Path, formulation: Formulation) -> None:
     """The loss over one padded batch of all pairs is minus the sum of the reference ln p."""
     model, pairs = golden_model(golden, formulation, torch.float64)
-
-    def padded(side: str) -> tuple[torch.Tensor, torch.Tensor]:
-        lengths = torch.tensor([len(pair[side]) for pair in pairs])
-        ids = torch.zeros(len(pairs), int(lengths.max()), dtype=torch.long)
-        for row, pair in zip(ids, pairs, strict=True):
-            row[: len(pair[side])] = torch.tensor(pair[side], dtype=torch.long)
-        return ids, lengths
-
-    (source, source_lengths), (target, target_lengths) = padded("source"), padded("target")
-    loss = model.loss(Batch(source, target, (source_lengths, target_lengths)))
+    loss = model.loss(all_pairs(pairs))
     expected = -sum(sum(pair[formulation]) for pair in pairs)
     assert loss.item() == pytest.approx(expected, rel=1e-12)

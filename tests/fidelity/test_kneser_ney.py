@@ -20,8 +20,5 @@ def test_multi30k_fivegram_model_to_the_byte(multi30k: Path, tmp_path: Path) -> 
     types, discounts = write_arpa(multi30k / "train.fr.gz", 5, tmp_path / "arpa.gz")
     assert sum(types) == 778376
     assert FALLBACK not in discounts
-    with (
-        gzip.open(tmp_path / "arpa.gz") as own,
-        gzip.open(multi30k / "lm.5gram.arpa.gz") as stream,
-    ):
+    with gzip.open(tmp_path / "arpa.gz") as own, gzip.open(multi30k / "lm.5gram.arpa.gz") as stream:
         assert own.read() == stream.read()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +13,7 @@ from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.problems import section_problems
 from phrasescore.errors import IniError
+from tests.support.golden_systems import copy_system
 
 pytestmark = pytest.mark.moses
 
@@ -30,13 +29,7 @@ def golden_ini(golden: Path) -> bytes:
 @pytest.fixture
 def show_weights(moses_bin: Path, golden: Path, tmp_path: Path) -> ShowWeights:
     """Run ``moses -show-weights`` on the bytes of an ini, in the folder of its files."""
-    system = tmp_path / "system"
-    system.mkdir()
-    for name in ("phrase-table.gz", "phrase-table.5col.gz", "reordering-table.gz"):
-        shutil.copy(golden / "system" / name, system)
-    (system / "lm.arpa").write_bytes(
-        gzip.decompress((golden / "system" / "lm.arpa.gz").read_bytes())
-    )
+    copy_system(golden, tmp_path)
 
     def run(ini: bytes) -> subprocess.CompletedProcess[str]:
         (tmp_path / "moses.ini").write_bytes(ini)

@@ -125,8 +125,7 @@ def test_the_command_does_the_same(
         "optimize", *lists, "--reference", folder / "refs.fr",
         "--start", golden / "system" / "moses.ini", "--optimizer", "mert", "--restarts", "20",
         "--seed", "1", "-o", "weights.json", "--json",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr.decode()
+    ).well()  # fmt: skip
     result = json.loads((tmp_path / "weights.json").read_text("utf-8"))
     assert json.loads(done.stdout) == result
     recomputed = recomputed_bleu(folder, result["weights"])

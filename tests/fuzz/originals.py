@@ -84,11 +84,7 @@ def formats(folder: Path) -> dict[str, Format]:
         ),
         "kenlm": Format(tuple(binaries), (binaries[0][:88], b"\0\0\0\0", b"\1\0\0\0", *_BYTES)),
         "nbest": Format(
-            (
-                toy_list(toy)[:4000],
-                head("decode/wide.nbest.gz", 9),
-                head("tuning/run1.best30.gz"),
-            ),
+            (toy_list(toy)[:4000], head("decode/wide.nbest.gz", 9), head("tuning/run1.best30.gz")),
             (
                 *(b"0 ||| ", b"1 ||| ", b"a ", b" ", b" ||| ", b" ||| ", b"|||", b"LM0= ", b"TM= "),
                 *(b"LM0_x= ", b"=", b"\n", b"\n", b" ||| -1\n", b"0=0", b" |0-0| ", b"-1 "),

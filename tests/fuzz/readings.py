@@ -183,13 +183,7 @@ def _survey(scores: int | None) -> Callable[[Path, bool], Result]:
                 found.scores.highest,
             )
         ]
-        return (
-            found.lines,
-            faults,
-            sorted(found.odd.items()),
-            *numbers,
-            broken,
-        )
+        return (found.lines, faults, sorted(found.odd.items()), *numbers, broken)
 
     return read
 

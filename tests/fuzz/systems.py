@@ -10,7 +10,12 @@ from pathlib import Path
 
 from moses_integration.bleu import References
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.settings import CUBE_PRUNING, STACK_SEARCH, NBestSettings
+from moses_integration.decoder.settings import (
+    CUBE_PRUNING,
+    STACK_SEARCH,
+    NBestSettings,
+    SearchSettings,
+)
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import NBestReader
@@ -27,26 +32,8 @@ from phrasescore.training.encoding import encode
 from phrasescore.training.settings import TrainingSettings
 from tests.fuzz.originals import head
 from tests.fuzz.readings import Reading, Result, block_size
+from tests.support.random_system import SYSTEM
 
-_INI = """\
-[search-algorithm]
-{algorithm}
-[stack]
-20
-[cube-pruning-pop-limit]
-20
-[distortion-limit]
-3
-[feature]
-UnknownWordPenalty
-WordPenalty
-PhrasePenalty
-PhraseDictionaryMemory name=T num-features={scores} input-factor=0 output-factor=0 path={table}
-LexicalReordering name=R type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 \
-path={reordering}
-Distortion
-KENLM name=L path={lm} factor=0 order=3
-"""
 _SENTENCES = 4
 
 
@@ -67,15 +54,15 @@ def _decoded(form: str) -> Callable[[Path, bool], Result]:
         sources = [line.split(b"|||")[0].split() for line in table.read_bytes().split(b"\n")]
         sentences = [tuple(itertools.chain(*sources[n::_SENTENCES]))[:12] for n in range(4)]
         found = []
+        text = SYSTEM.format(
+            limit=3, top=20, scores=scores, table=table, reordering=places["reordering"],
+            lm=places["arpa"],
+        )  # fmt: skip
         for algorithm in (STACK_SEARCH, CUBE_PRUNING):
-            text = _INI.format(
-                algorithm=algorithm,
-                scores=scores,
-                table=table,
-                reordering=places["reordering"],
-                lm=places["arpa"],
+            settings = SearchSettings(
+                search_algorithm=algorithm, stack=20, cube_pruning_pop_limit=20, distortion_limit=3
             )
-            decoder = Decoder(MosesIni.parse(text.encode()))
+            decoder = Decoder(MosesIni.parse(text.encode()), settings=settings)
             loaded = decoder.load(sentences)
             for decoded in decoder.decode(loaded, nbest=NBestSettings(5)):
                 assert not any(map(math.isnan, decoded.totals.tolist()))

@@ -30,8 +30,7 @@ def test_generated_targets(
     found = []
     for device in ("cpu", "cuda"):
         asked = ["--model", "model", "-i", "in", "-o", device, "--device", device]
-        done = phrasescore("generate", *asked, *options)
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore("generate", *asked, *options).well()
         found.append([line.split(b"\t") for line in (tmp_path / device).read_bytes().splitlines()])
     expected, written = found
     assert [line[:2] for line in written] == [line[:2] for line in expected]
@@ -48,6 +47,5 @@ def test_translations(phrasescore: Phrasescore, tmp_path: Path, kind: str) -> No
     replaced = ["--replace-unknown"] if kind == "search" else []
     for device in ("cpu", "cuda"):
         asked = ["--model", "model", "-i", "in", "-o", device, "--device", device]
-        done = phrasescore("translate", *asked, "--beam", "4", *replaced)
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore("translate", *asked, "--beam", "4", *replaced).well()
     assert (tmp_path / "cuda").read_bytes() == (tmp_path / "cpu").read_bytes()

@@ -118,18 +118,17 @@ def test_two_runs_give_one_model(phrasescore: Phrasescore, tmp_path: Path) -> No
     write_phrase_table(tmp_path / "table", 1500)
     options = ["--hidden", "24", "--max-epochs", "2", "--evaluations", "2", "--device", "cuda"]
     for model in ("first", "second"):
-        done = phrasescore("train", "table", model, *options)
-        assert done.returncode == 0, done.stderr.decode()
+        phrasescore("train", "table", model, *options).well()
     weights = [tmp_path / model / "model.safetensors" for model in ("first", "second")]
     assert weights[0].read_bytes() == weights[1].read_bytes()
     for device in ("cpu", "cuda:0"):
         asked = ["--model", "first", "-o", f"scored.{device}", "--device", device]
-        assert phrasescore("score", "table", *asked, "--precision", "fp32").returncode == 0
+        phrasescore("score", "table", *asked, "--precision", "fp32").well()
 
 
 def test_a_gpu_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """One sentence, and the status of a wrong setting."""
     write_phrase_table(tmp_path / "table", 50)
-    done = phrasescore("train", "table", "model", "--device", "cuda:77")
-    assert done.returncode == 2
-    assert b"there is no device cuda:77: the last device is cuda:" in done.stderr
+    phrasescore("train", "table", "model", "--device", "cuda:77").refused(
+        2, "there is no device cuda:77: the last device is cuda:"
+    )

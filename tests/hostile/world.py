@@ -6,11 +6,7 @@ import gzip
 import json
 from pathlib import Path
 
-from moses_integration.text.preparation import (
-    SystemText,
-    TextSettings,
-    write_settings,
-)
+from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_models import save_random_model
 from tests.support.toy_system import toy_list, write_toy_system

@@ -59,11 +59,7 @@ class Pages:
         self.complaints: list[str] = []
 
     def open(
-        self,
-        path: Path,
-        *,
-        width: int = 1280,
-        scheme: Literal["light", "dark"] = "light",
+        self, path: Path, *, width: int = 1280, scheme: Literal["light", "dark"] = "light"
     ) -> Page:
         """Open a file.
 
@@ -73,9 +69,7 @@ class Pages:
             scheme: The preferred colour scheme.
         """
         context = self._browser.new_context(
-            viewport={"width": width, "height": 900},
-            color_scheme=scheme,
-            offline=True,
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True
         )
         self._contexts.append(context)
         page = context.new_page()

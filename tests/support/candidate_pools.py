@@ -21,9 +21,7 @@ def of_quality(tenths: int) -> list[int]:
     return [tenths, 10] * 4 + [10]
 
 
-def pool_of(
-    sentences: Sequence[Sequence[tuple[Sequence[float], Sequence[int]]]],
-) -> PoolArrays:
+def pool_of(sentences: Sequence[Sequence[tuple[Sequence[float], Sequence[int]]]]) -> PoolArrays:
     """Make a pool from (features, statistics) of each candidate of each sentence."""
     flat = [candidate for sentence in sentences for candidate in sentence]
     starts = np.cumsum([0, *map(len, sentences)])

@@ -37,10 +37,7 @@ class DaskCluster:
     """
 
     def __init__(
-        self,
-        folder: Path,
-        workers: Sequence[int] = (),
-        environment: dict[str, str] | None = None,
+        self, folder: Path, workers: Sequence[int] = (), environment: dict[str, str] | None = None
     ) -> None:
         self.folder, self._first, self._environment = folder, workers, environment or {}
         self.workers: list[subprocess.Popen[bytes]] = []

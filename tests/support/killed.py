@@ -22,22 +22,6 @@ def kill_when(
     return process.wait()
 
 
-def killed_after_a_block(
-    start: Callable[..., Started], folder: Path, output: str, *command: str | Path
-) -> None:
-    """Run a command that is killed with SIGKILL when its journal has one block.
-
-    Args:
-        start: The fixture ``start_phrasescore``.
-        folder: The current directory of the process.
-        output: The output with the journal; it must not exist when the process is dead.
-        command: The arguments of ``phrasescore``.
-    """
-    ended = start(folder, *command, named=f".{output}.journal").wait()
-    assert ended.status == -signal.SIGKILL, ended.errors.decode()
-    assert not (folder / output).exists()
-
-
 def blocks_done(output: Path) -> int:
     """Return the number of blocks of an interrupted output, according to its journal."""
     journal = output.with_name(f".{output.name}.journal")

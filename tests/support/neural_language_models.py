@@ -4,42 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import torch
 
-from phrasescore.model.folder import load_weights, save_model
+from phrasescore.model.folder import load_weights
 from phrasescore.model.kinds import FeedForwardLmSettings
-from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
+from tests.support.random_models import save_random_model
 
 
 def save_random_language_model(
-    folder: Path,
-    words: Sequence[bytes],
-    order: int = 4,
-    seed: int = 1,
-    *,
-    self_normalise: float = 0.0,
-    outside: OutsideWords = NO_OUTSIDE_WORDS,
+    folder: Path, words: Sequence[bytes], order: int = 4, seed: int = 1, **more: Any
 ) -> Path:
     """Write a small model whose scores differ from history to history."""
-    vocabulary = Vocabulary.from_words(sorted(set(words)))
-    settings = FeedForwardLmSettings(
-        order=order,
-        embedding=5,
-        hidden=9,
-        second_hidden=7,
-        self_normalise=self_normalise,
-        target_vocabulary=len(vocabulary),
-    )
-    model = FeedForwardLm(settings)
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0.0, 0.6, generator=generator)
-    save_model(folder, model, (Vocabulary.from_words([]), vocabulary), {}, outside=outside)
-    return folder
+    more = {"order": order, "embedding": 5, "hidden": 9, "spread": 0.6, **more}
+    return save_random_model(folder, [], words, seed=seed, kind="feed-forward-lm", **more)
 
 
 END = 0  # the id of the sentence end

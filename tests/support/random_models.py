@@ -28,6 +28,7 @@ def save_random_model(
     kind: str = "phrase",
     byte_pairs: BytePairs | None = None,
     outside: OutsideWords = NO_OUTSIDE_WORDS,
+    spread: float = 0.3,
     **choices: str | float,
 ) -> Path:
     """Write a small model whose scores differ from pair to pair.
@@ -41,6 +42,7 @@ def save_random_model(
         kind: The kind, as for ``train --kind``.
         byte_pairs: Splits the words into the pieces that the model knows.
         outside: Words outside the model's shortlist, with their counts.
+        spread: The standard deviation of the weights.
         choices: Settings of the kind, such as its unit.
     """
     sides = []
@@ -60,7 +62,7 @@ def save_random_model(
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():
-            parameter.normal_(0.0, 0.3, generator=generator)
+            parameter.normal_(0.0, spread, generator=generator)
     save_model(folder, model, (read, predicted), {}, outside=outside)
     return folder
 

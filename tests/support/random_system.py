@@ -8,7 +8,8 @@ import numpy as np
 
 from moses_integration.language_model.kneser_ney import write_arpa
 
-_INI = """\
+# an ini with fields for its files and limits; without weights, the decoder has defaults
+SYSTEM = """\
 [input-factors]
 0
 [mapping]
@@ -19,19 +20,21 @@ _INI = """\
 UnknownWordPenalty
 WordPenalty
 PhrasePenalty
-PhraseDictionaryMemory name=TranslationModel0 num-features=2 input-factor=0 output-factor=0 path={folder}/table table-limit={top}
-LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 path={folder}/reordering
+PhraseDictionaryMemory name=TranslationModel0 num-features={scores} input-factor=0 output-factor=0 path={table} table-limit={top}
+LexicalReordering name=LexicalReordering0 num-features=6 type=wbe-msd-bidirectional-fe-allff input-factor=0 output-factor=0 path={reordering}
 Distortion
-KENLM name=LM0 factor=0 path={folder}/lm.arpa order=3
+KENLM name=LM0 factor=0 path={lm} order=3
+"""  # noqa: E501
+WEIGHTS = """\
 [weight]
 UnknownWordPenalty0= 1
 WordPenalty0= {word}
 PhrasePenalty0= {phrase}
-TranslationModel0= 0.3 0.2
+TranslationModel0= {table}
 LexicalReordering0= 0.2 0.1 0.15 0.2 0.1 0.05
 Distortion0= {distortion}
 LM0= {lm}
-"""  # noqa: E501
+"""
 
 
 def write_random_system(
@@ -73,7 +76,9 @@ def write_random_system(
         zip(names, rng.uniform([-0.5, -0.3, 0.05, 0.2], [0.3, 0.3, 0.4, 0.9]), strict=True)
     )
     ini = folder / "moses.ini"
-    ini.write_text(_INI.format(folder=folder, limit=limit, top=top, **weights))
+    places = {"table": folder / "table", "reordering": folder / "reordering"}
+    system = SYSTEM.format(limit=limit, top=top, scores=2, lm=folder / "lm.arpa", **places)
+    ini.write_text(system + WEIGHTS.format(table="0.3 0.2", **weights))
     return ini
 
 

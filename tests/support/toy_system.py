@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from phrasescore.runs.final_names import write_atomically
+from tests.support.language_models import arpa_of
 
 _WORDS = 6
 # without these options Moses crashes
@@ -113,7 +114,7 @@ def write_toy_system(folder: Path, sentences: int = 12, seed: int = 1) -> ToySys
         ],
     )
     _write(folder / "phrase-table", _table())
-    _write(folder / "lm.arpa", _language_model())
+    write_atomically(folder / "lm.arpa", _language_model().encode())
     return system
 
 
@@ -133,25 +134,13 @@ def _table() -> list[str]:
     return sorted(lines)
 
 
-def _language_model() -> list[str]:
+def _language_model() -> str:
     words = [f"r{word}" for word in range(_WORDS)] + [f"w{word}" for word in range(_WORDS)]
-    unigrams = ["-2\t<unk>", "-99\t<s>\t-0.3", "-1\t</s>"]
-    unigrams += [f"{-1.3 if word[0] == 'r' else -1.0}\t{word}\t-0.2" for word in words]
-    bigrams = [f"-0.9\t<s> {word}" for word in words[::3]]
-    bigrams += [f"-0.8\t{one} {two}" for one, two in zip(words, words[2:], strict=False)]
-    return [
-        "\\data\\",
-        f"ngram 1={len(unigrams)}",
-        f"ngram 2={len(bigrams)}",
-        "",
-        "\\1-grams:",
-        *unigrams,
-        "",
-        "\\2-grams:",
-        *bigrams,
-        "",
-        "\\end\\",
-    ]
+    unigrams = {"<unk>": (-2.0, 0.0), "<s>": (-99, -0.3), "</s>": (-1, 0)}
+    unigrams |= {word: (-1.3 if word[0] == "r" else -1.0, -0.2) for word in words}
+    bigrams = {f"<s> {word}": (-0.9, 0.0) for word in words[::3]}
+    bigrams |= {f"{one} {two}": (-0.8, 0) for one, two in zip(words, words[2:], strict=False)}
+    return arpa_of([unigrams, bigrams])
 
 
 def toy_list(toy: ToySystem, seed: int = 1) -> bytes:

@@ -24,7 +24,7 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -41,13 +41,17 @@ _PR_SET_CHILD_SUBREAPER = 36
 _UNCAUGHT = 1
 
 
+def _of_this_process() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(PROJECT)}
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """The environment, streams and limits of a process.
 
     Args:
         folder: The current directory.
-        environment: The environment variables.
+        environment: The environment variables; those of this process by default.
         stdin: The content of standard input.
         stdout: A device for standard output instead of a pipe; ``abandoned`` is a pipe without a
             reader.
@@ -64,7 +68,7 @@ class Surroundings:
     """
 
     folder: Path
-    environment: Mapping[str, str]
+    environment: Mapping[str, str] = field(default_factory=_of_this_process)
     stdin: bytes = b""
     stdout: str | None = None
     closed: tuple[int, ...] = ()
@@ -108,26 +112,8 @@ class WarmProcesses:
                 [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno())],
                 cwd=PROJECT,
                 pass_fds=[theirs.fileno()],
-                env={**os.environ, "PYTHONPATH": str(PROJECT)},
+                env=_of_this_process(),
             )
-
-    def run(
-        self,
-        arguments: Sequence[str],
-        folder: Path,
-        environment: Mapping[str, str],
-        stdin: bytes,
-    ) -> subprocess.CompletedProcess[bytes]:
-        """Run ``phrasescore ARGUMENTS`` in a folder, like ``subprocess.run`` with pipes."""
-        surroundings = Surroundings(folder, environment, stdin=stdin)
-        found = self.observe(arguments, surroundings)
-        if found.status == -signal.SIGKILL:
-            raise subprocess.TimeoutExpired(
-                list(arguments), surroundings.timeout, found.output, found.errors
-            )
-        return subprocess.CompletedProcess(
-            list(arguments), found.status, found.output, found.errors
-        )
 
     def observe(self, arguments: Sequence[str], surroundings: Surroundings) -> Observed:
         """Run ``phrasescore ARGUMENTS`` and measure it; kill it at its timeout."""
