@@ -139,9 +139,7 @@ def measure(bench: Bench, search: int, runs: int, rate: float) -> dict[str, Any]
     for ini in ("without.ini", "with.ini"):
         bench.decode(ini, search)  # compiles, and stores the tables
     without, with_model = in_turn(
-        runs,
-        lambda: bench.decode("without.ini", search),
-        lambda: bench.decode("with.ini", search),
+        runs, lambda: bench.decode("without.ini", search), lambda: bench.decode("with.ini", search)
     )
     inside = bench.inside(search)
     floor = bench.operations(inside["distinct histories"]) / rate

@@ -70,8 +70,7 @@ class ScoreOptions(Computing, OnCluster, Result):
         default="whole",
     )
     replace_column: int | None = option(
-        COLUMN,
-        "Replace score N, N+1 and so on, counted from 1, instead of appending scores.",
+        COLUMN, "Replace score N, N+1 and so on, counted from 1, instead of appending scores."
     )
     factor: int | None = factor("the models'")
     accept_unknown: bool = flag(

@@ -150,8 +150,7 @@ class TrainOptions(Device):
     )
     maxout: int | None = option(_LAYER, "The number of maxout units.  [default: half of --hidden]")
     rank: int | None = option(
-        _LAYER,
-        f"The inner size of the factored output layer.  [default: {_usual_sizes('rank')}]",
+        _LAYER, f"The inner size of the factored output layer.  [default: {_usual_sizes('rank')}]"
     )
     alignment: int | None = option(
         _LAYER, "For search: the number of alignment units.  [default: --hidden]"

@@ -141,10 +141,7 @@ def test_one_sentence(folder: Path, change: Change, problem: str) -> None:
 
 @pytest.mark.parametrize(
     "line",
-    [
-        *("../secret", "/dev/zero", "a/b", ".", "..", "x" * 300, "a\0b", "\x1b[2J"),
-        "config.json",
-    ],
+    [*("../secret", "/dev/zero", "a/b", ".", "..", "x" * 300, "a\0b", "\x1b[2J"), "config.json"],
 )
 def test_digests_of_files_elsewhere(folder: Path, line: str) -> None:
     """No file outside the folder is opened, whatever the list of digests names."""

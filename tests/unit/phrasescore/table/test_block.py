@@ -35,8 +35,7 @@ words = st.sampled_from([b"le", b"[X][X]", b"[NP][VP]", b"x|N", b"[", b"]", b"[]
 
 
 @given(
-    st.lists(st.tuples(st.lists(words, min_size=1), st.lists(words)), min_size=1),
-    st.integers(0, 1),
+    st.lists(st.tuples(st.lists(words, min_size=1), st.lists(words)), min_size=1), st.integers(0, 1)
 )
 def test_rule_tokens(rules: list[tuple[list[bytes], list[bytes]]], factor: int) -> None:
     """A block of hierarchical rules has the gaps and factors of the line-by-line rules."""
