@@ -1,4 +1,4 @@
-"""Reading whole lists as arrays, and lists sentence by sentence."""
+"""Reading whole lists as arrays, and lists sentence by sentence; and what no list can hold."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import pytest
 
 from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import NBestReader
-from moses_integration.nbest.format import read_nbest, without_marks
-from phrasescore.errors import NBestError
+from moses_integration.nbest.format import nbest_lines, read_nbest, without_marks
+from phrasescore.errors import CorpusError, NBestError
+from phrasescore.generation.translator import Translated, Translation
 from phrasescore.words.word_table import WordTable
 
 LINE = b"%d ||| a b  ||| LM0= -1 TM= 2 3 ||| -1\n"
@@ -127,3 +128,10 @@ def test_marks_of_phrases_are_no_words(tmp_path: Path) -> None:
         found = NBestReader(path, WordTable([b"la", b"maison"]), with_words=True).read()
         assert list(found.words) == [b"la maison .", b"la"]
         assert found.tokens.tolist() == [0, 1, -1, 0]
+
+
+def test_bars_have_no_place_in_a_list() -> None:
+    """Words with bars are refused, because Moses could not read the line."""
+    line = Translated(3, [b"a"], 0, [Translation([b"|||"], 0, -1.0, -1.0)], None)
+    with pytest.raises(CorpusError, match=r"a translation of sentence 3 has \|\|\|"):
+        nbest_lines(line)

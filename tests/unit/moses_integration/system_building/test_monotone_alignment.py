@@ -8,23 +8,21 @@ from pathlib import Path
 import pytest
 
 from moses_integration.system_building import word_aligners
-from moses_integration.system_building.phrase_numbers import NumberedText, read_numbered_text
+from moses_integration.system_building.phrase_numbers import read_numbered_text
 from moses_integration.system_building.word_aligners import align_monotonically
 from phrasescore.errors import CorpusError
 
 
 def aligned(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[list[tuple[int, int]]]:
     """Return the links of each pair of words."""
-    links = align_monotonically(*texts(tmp_path, pairs))
-    every = list(zip(links.sources.tolist(), links.targets.tolist(), strict=True))
-    return [every[begin:end] for begin, end in itertools.pairwise(links.offsets)]
-
-
-def texts(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[NumberedText]:
+    texts = []
     for place, name in enumerate(("source", "target")):
         lines = (" ".join(pair[place]) + "\n" for pair in pairs)
         (tmp_path / name).write_text("".join(lines), "utf-8")
-    return [read_numbered_text(tmp_path / name) for name in ("source", "target")]
+        texts.append(read_numbered_text(tmp_path / name))
+    links = align_monotonically(*texts)
+    every = list(zip(links.sources.tolist(), links.targets.tolist(), strict=True))
+    return [every[begin:end] for begin, end in itertools.pairwise(links.offsets)]
 
 
 def test_links_never_cross_and_equal_characters_are_linked(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The preparation of two files for building a system."""
+"""The preparation of two files for building a system, and the choice of pairs to leave out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from moses_integration.system_building.corpus_preparation import (
     PreparedText,
     TextSource,
     prepare_corpus,
+    reason_to_leave_out,
 )
 from moses_integration.text.preparation import TextSettings
 from phrasescore.errors import CorpusError
@@ -136,3 +137,36 @@ def test_an_alignment_of_other_words_is_refused(tmp_path: Path) -> None:
         prepare_corpus(sources, outputs, None)
     (tmp_path / "en").write_text("one two\nthe man .\n")
     assert len(prepare_corpus(sources, outputs, None).kept) == 2
+
+
+W = b"w"
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "reason"),
+    [
+        ([W], [W], None),
+        ([W] * 80, [W] * 80, None),
+        ([W] * 81, [W] * 80, "too long"),
+        ([W] * 80, [W] * 81, "too long"),
+        ([W] * 9, [W], None),
+        ([W] * 10, [W], "of too uneven lengths"),
+        ([W] * 2, [W] * 19, "of too uneven lengths"),
+        ([], [W], "empty"),
+        ([W], [], "empty"),
+        ([b"x" * 1000], [W], None),
+        ([b"x" * 1001], [W], "with a word that is too long"),
+        (["é".encode() * 1000], [W], None),
+    ],
+)
+def test_rules_of_clean_corpus_n(
+    source: list[bytes], target: list[bytes], reason: str | None
+) -> None:
+    """Limits are 1 to 80 words, a ratio of 9 and words of 1,000 characters, all inclusive."""
+    assert reason_to_leave_out((source, target), 80) == reason
+
+
+def test_without_cleaning() -> None:
+    """Without cleaning, only empty sentences are reported."""
+    assert reason_to_leave_out(([W] * 500, [W]), None) is None
+    assert reason_to_leave_out(([], [W]), None) == "empty"

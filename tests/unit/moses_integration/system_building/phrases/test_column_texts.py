@@ -1,4 +1,4 @@
-"""Numbers are printed like in C."""
+"""Numbers are printed like in C; test_build compares whole tables."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from moses_integration.system_building.phrase_scoring import number_texts
+from moses_integration.system_building.phrase_scoring import number_texts, printed_counts
 from phrasescore.table.line_assembly import ColumnTexts
 
 
@@ -65,3 +65,12 @@ def test_ratios() -> None:
 def test_examples(value: float, text: str) -> None:
     """Each form of number is printed correctly."""
     assert printed([value]) == [text]
+
+
+@pytest.mark.parametrize(
+    ("count", "expected"),
+    [(1, 1), (999_999, 999_999), (1_000_000, 1_000_000), (1_234_567, 1_234_570)],
+)
+def test_large_counts(count: int, expected: int) -> None:
+    """Like in Moses, counts from a million on are rounded to six digits before dividing."""
+    assert printed_counts(np.array([count])).tolist() == [expected]

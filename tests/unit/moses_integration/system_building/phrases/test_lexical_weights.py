@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 from moses_integration.system_building.lexical_probabilities import (
-    LexicalCounts,
     count_linked_words,
     write_lexical_tables,
 )
@@ -13,13 +12,6 @@ from moses_integration.system_building.phrase_numbers import read_numbered_text
 from moses_integration.system_building.word_alignment import read_links
 from tests.support.aligned_corpora import write_corpus
 from tests.support.plain_phrase_table import Sentence
-
-
-def counted(folder: Path, corpus: list[Sentence]) -> LexicalCounts:
-    source, target, links = write_corpus(folder, corpus)
-    return count_linked_words(
-        read_numbered_text(source), read_numbered_text(target), [read_links(links)]
-    )
 
 
 def test_by_hand(tmp_path: Path) -> None:
@@ -30,7 +22,10 @@ def test_by_hand(tmp_path: Path) -> None:
         ([b"house"], [b"foyer"], [(0, 0)]),
         ([b"well"], [b"maison"], []),
     ]
-    write_lexical_tables(counted(tmp_path, corpus), tmp_path / "e2f", tmp_path / "f2e")
+    source, target, links = write_corpus(tmp_path, corpus)
+    texts = read_numbered_text(source), read_numbered_text(target)
+    counts = count_linked_words(*texts, [read_links(links)])
+    write_lexical_tables(counts, tmp_path / "e2f", tmp_path / "f2e")
     assert (tmp_path / "e2f").read_text().split("\n") == [
         "house foyer 1.0000000",
         "house maison 0.6666667",
