@@ -142,12 +142,10 @@ def test_the_average_of_the_runs_weights_is_decoded(run: Run) -> None:
 def test_a_seed_of_several_is_the_run_with_that_seed(run: Run) -> None:
     """A seed gives equal results alone and among other seeds."""
     run.tune(runs=2, seed=1)
-    among = run.weights("tuned/seed2")
     tune(dataclasses.replace(run.settings, seed=2), run.folder / "alone", run.said.append)
-    alone = run.weights("alone")
-    assert [among[key] for key in ("weights", "score", "rounds")] == [
-        alone[key] for key in ("weights", "score", "rounds")
-    ]
+    among, alone = run.weights("tuned/seed2"), run.weights("alone")
+    for key in ("weights", "score", "rounds"):
+        assert among[key] == alone[key]
 
 
 def test_more_rounds_and_seeds_go_on_in_the_same_folder(run: Run) -> None:

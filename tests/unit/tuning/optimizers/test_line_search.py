@@ -109,8 +109,7 @@ def test_a_slice_of_candidates_is_combined() -> None:
 
 def one_feature(*qualities: tuple[float, float, int]) -> PoolArrays:
     """Return a pool of one sentence, from (slope, score at step 0, quality) of each candidate."""
-    rows = [((slope, height), of_quality(tenths)) for slope, height, tenths in qualities]
-    return pool_of([rows])
+    return pool_of([[((slope, height), of_quality(tenths)) for slope, height, tenths in qualities]])
 
 
 ALONG = np.array([1.0, 0.0])
