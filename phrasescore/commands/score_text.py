@@ -98,7 +98,9 @@ def score_text(options: ScoreTextOptions) -> None:
     options.use_threads()
     loaded = [load_model(folder) for folder in options.models]
     threshold, share = options.keep or (None, None)
-    settings = options.settings(TextSettings, threshold=threshold, share=share)
+    settings = options.settings(
+        TextSettings, normalised=options.length_normalisation, threshold=threshold, share=share
+    )
     settings.check(loaded)
     texts = _texts(options, loaded)
     size = options.batch_size
