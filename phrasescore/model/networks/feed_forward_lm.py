@@ -126,8 +126,13 @@ class FeedForwardLm(SequenceModel):
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
         layer = self.output_words, self.output_bias
-        weights = regularisation.label_smoothing, self.settings.self_normalise
-        return summed_cross_entropy(features, *layer, wanted, None, *weights)
+        return summed_cross_entropy(
+            features,
+            *layer,
+            wanted,
+            smoothing=regularisation.label_smoothing,
+            normaliser_weight=self.settings.self_normalise,
+        )
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
         """See :meth:`SequenceModel.score`."""
