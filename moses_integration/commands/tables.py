@@ -126,6 +126,7 @@ def filter_tables(options: FilterOptions) -> None:
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.rescoring_file import carry_rescoring
     from moses_integration.tables.copying import filter_system
+    from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
     from phrasescore.table.input_files import read_lines
 
     folder = Path(options.output)
@@ -137,6 +138,9 @@ def filter_tables(options: FilterOptions) -> None:
             ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
     ini = with_absolute_paths(ini, absolute_if_possible)
     lines = [line for name in options.inputs for line in read_lines(name)]
+    ends = (line.split()[-1].decode("utf-8", "replace") for line in lines if line.strip())
+    if Path(ini.path).with_name(SETTINGS_FILE).exists() and looks_raw(ends):
+        click.echo("warning: the input looks like raw text; preprocess it first", err=True)
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
     carry_rescoring(options.ini, folder)

@@ -139,7 +139,8 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
         The new ini, and a description of the edit for the user.
 
     Raises:
-        IniError: The table has fewer scores than the feature, or Moses could not read its path.
+        IniError: The table has fewer scores than the feature, or is the feature's own table, which
+            has no new score, or Moses could not read its path.
     """
     weights = _table_weights(ini, line)
     before, added = len(weights), scores - len(weights)
@@ -147,6 +148,14 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
         problem = f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}"
         remedy = "name a table that has all scores of the old one, and then the new scores"
         raise ini.error(problem, line=line.line, remedy=remedy)
+    if not added and Path(table).resolve() == Path(line.options.get("path", "")).resolve():
+        problem, remedy = (
+            f"{line.name} has this table already",
+            "first append a score to it: phrasescore score",
+        )
+        raise ini.error(
+            f"{problem}, with {counted(scores, 'score')}", line=line.line, remedy=remedy
+        )
     start_weight = start_weight_for(ini)
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"

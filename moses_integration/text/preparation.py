@@ -127,7 +127,8 @@ def read_settings(system: str | Path) -> SystemText:
             f"no {SETTINGS_FILE}, so it is not known how the text of this system was prepared",
             path=system,
             remedy=f"copy {SETTINGS_FILE} from the folder that phrasescore build made (and, if it "
-            f"has them, {' and '.join(TRUECASE_MODELS.values())}), or name that folder",
+            f"has them, {' and '.join(TRUECASE_MODELS.values())}), or name that folder; if build "
+            "is still running there, wait for its end",
         ) from None
     except (ValueError, OSError) as error:
         raise InputError(
@@ -151,7 +152,11 @@ def read_truecaser(
     """
     if system is None or not settings.truecase:
         return None
-    return Truecaser(read_text(_folder_of(system) / TRUECASE_MODELS[side]))
+    path = _folder_of(system) / TRUECASE_MODELS[side]
+    if not path.exists():
+        problem, remedy = "no such file", "copy it from the folder that phrasescore build made"
+        raise InputError(problem, path=path, remedy=remedy)
+    return Truecaser(read_text(path))
 
 
 def carry_settings(system: str | Path, folder: str | Path) -> None:

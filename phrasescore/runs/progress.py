@@ -7,12 +7,13 @@ which are not escaped. Progress is a bar on a terminal, or occasional lines in a
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TextIO
 
 from phrasescore.errors import terminal_text
 
-_SECONDS_BETWEEN_LOG_LINES = 30.0
+_SECONDS_TO_FIRST_LOG_LINE, _SECONDS_BETWEEN_LOG_LINES = 10.0, 30.0
 
 
 class EscapingStream:
@@ -47,6 +48,16 @@ def serves_a_command() -> bool:
 def _cursor_stream() -> TextIO:
     """Return standard error without escaping, for a progress bar, which moves the cursor."""
     return getattr(sys.stderr, "unescaped", sys.stderr)
+
+
+def _shows_a_bar() -> bool:
+    """Return whether standard error is a terminal with a width; in a container it may have none."""
+    if not sys.stderr.isatty():
+        return False
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns > 0
+    except OSError:
+        return True
 
 
 class _LogLines:
@@ -90,8 +101,8 @@ class Progress:
 
         tqdm.monitor_interval = 0  # no thread is needed: every call of advance checks the time
         shown: dict[str, object] = {"file": _cursor_stream(), "dynamic_ncols": True}
-        if not sys.stderr.isatty():
-            pause = _SECONDS_BETWEEN_LOG_LINES
+        if not _shows_a_bar():
+            pause = _SECONDS_TO_FIRST_LOG_LINE
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}
         shown |= {"unit_scale": True, "leave": False, "miniters": 0}
         self._bar = tqdm(total=total, initial=done, desc=_escaped(what), unit=f" {unit}", **shown)
@@ -110,7 +121,8 @@ class Progress:
             return
         self._bar.set_postfix_str(_escaped(note), refresh=False)
         if self._moves:
-            self._bar.update(amount)
+            if self._bar.update(amount) and self._bar.delay:
+                self._bar.mininterval = _SECONDS_BETWEEN_LOG_LINES
             return
         self._moves = True
         self._bar.unpause()  # the clock starts here

@@ -338,17 +338,19 @@ def _finish(trainer: Trainer, asked: Entry) -> None:
 
 def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
     """Print a warning if the model predicts hardly better than the frequencies of words."""
-    parts = trainer.split
+    limit, parts = trainer.settings.max_epochs, trainer.split
+    more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
+    further = f"the same command with a larger {more} trains it further"
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
         if figure is None:
             continue
         known = frequency_nll(trainer.pairs.target, parts.training, rows)
         if figure.nll > _LEARNT * known:
-            limit = trainer.settings.max_epochs
-            more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
             say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "
-                f"where word frequencies alone give {known:.3f}; the same command with a larger "
-                f"{more} trains it further"
+                f"where word frequencies alone give {known:.3f}; {further}"
             )
-        return
+            return
+        break
+    if trainer.passes < 1:
+        say(f"warning: the model saw only {trainer.passes:.0%} of its text; {further}")

@@ -42,6 +42,15 @@ def system(tmp_path: Path) -> Path:
     return tmp_path / "moses.ini"
 
 
+def test_raw_text_gets_a_warning(phrasescore: Phrasescore, system: Path, tmp_path: Path) -> None:
+    """If the system has settings of text, the input should be prepared as they say."""
+    (tmp_path / "raw").write_text("A b.\nX d?\n")
+    (tmp_path / "text.json").write_text("{}")
+    for text, warns in {"raw": True, "dev": False}.items():
+        done = phrasescore("filter", system.name, "--input", text, "-o", f"{text}.filtered").well()
+        assert (b"looks like raw text" in done.stderr) == warns
+
+
 def test_tables_are_cut_down_to_all_texts(
     phrasescore: Phrasescore, system: Path, tmp_path: Path
 ) -> None:

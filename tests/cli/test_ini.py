@@ -91,6 +91,7 @@ def test_add_column_options(phrasescore: Phrasescore, folder: Path) -> None:
         (["--table", "bad", "-o", "out.ini"], 3, "bad:2: score 2 is negative"),
         (["--table", "moses.ini", "-o", "out.ini"], 3, "1 column, expected at least 3"),
         (["--table", "a b", "-o", "out.ini"], 3, "values have no blanks"),
+        (["--table", "./old", "-o", "out.ini"], 3, "has this table already, with 1 score. First"),
     ],
 )
 def test_add_column_failures(

@@ -285,6 +285,12 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     assert "a larger --max-epochs trains it further" in done.stderr.decode(), "what ended the run"
 
 
+def test_less_than_one_pass_gets_a_warning(phrasescore: Phrasescore, table: Path) -> None:
+    options = [*SMALL, "--held-out-sources", "0", "--held-out-pairs", "0", "--max-time", "0.01s"]
+    said = phrasescore("train", table, "model", *options).well().stderr.decode()
+    assert re.search(r"warning: the model saw only \d+% of its text; the same command with", said)
+
+
 def test_evaluations_leave_most_of_the_time_to_training(
     phrasescore: Phrasescore, table: Path, tmp_path: Path
 ) -> None:

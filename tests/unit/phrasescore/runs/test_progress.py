@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -34,15 +35,29 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+@pytest.mark.parametrize("is_terminal", [False, True])
 def test_a_log_gets_whole_lines_now_and_then(
-    clock: Clock, capsys: pytest.CaptureFixture[str]
+    is_terminal: bool,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
+    """The first line comes soon; a terminal without a width, as in a container, is a log, too."""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)
+    monkeypatch.setattr(sys.stderr, "fileno", lambda: 2)
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))
     with Progress("scoring", total=1000, unit="pairs") as shown:
-        shown.advance(100)
-        clock.now = 29
+        shown.advance(10)
+        clock.now = 9
+        shown.advance(10)
+        assert capsys.readouterr().err == ""
+        clock.now = 11
+        shown.advance(80)
+        assert capsys.readouterr().err.startswith("scoring:  10% 100/1.00k [")
+        clock.now = 40
         shown.advance(100)
         assert capsys.readouterr().err == ""
-        clock.now = 31
+        clock.now = 42
         shown.advance(100, "nll 1.5")
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith("scoring:  30% 300/1.00k [")
