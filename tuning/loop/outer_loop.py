@@ -278,6 +278,7 @@ class Tuning:
         best, plan, task, number = _best(self._rounds), self._plan, self._task, len(self._rounds)
 
         def optimize() -> dict[str, Any]:
+            task.say(f"round {number}: optimising over {len(self._pool):,} candidates")
             start = np.array([*best.weights.values()])
             pool = with_empty_translations(self._pool, task.statistics)
             problem = plan.problem(pool, self._objective, start)
@@ -432,7 +433,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
                 say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
             check_dev_set(ini, MosesIni.read(folder / FILTERED / INI_NAME), lines, settings, say)
         except (InputError, DecoderError):
-            if not (folder / _STEPS).exists():  # leave only the record, so a corrected run may begin
+            if not (folder / _STEPS).exists():  # with only the record, a corrected run may begin
                 for name in (FILTERED, SOURCE):
                     remove(folder / name)
             raise

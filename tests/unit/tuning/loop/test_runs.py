@@ -77,6 +77,11 @@ def test_the_benefit_of_a_model_is_estimated(run: Run) -> None:
     assert [benefit["weight"]] == run.weights()["weights"]["NeuralLM0"]
     assert benefit["low"] <= benefit["gain"] <= benefit["high"]
     assert [line for line in run.said if line.startswith("note: NeuralLM0 ")]
+    begun, done = (
+        next(place for place, line in enumerate(run.said) if line.startswith(said))
+        for said in ("round 1: optimising over ", "round 1: over all candidates ")
+    )
+    assert begun < done
 
 
 def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
