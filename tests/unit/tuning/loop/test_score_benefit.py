@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.runs import progress
 from tests.support.candidate_pools import of_quality
 from tuning.loop.lists import estimate_benefits, model_columns
 from tuning.loop.tuning_settings import OptimizationSettings, OptimizerName, ScoreBenefit
@@ -116,3 +119,17 @@ def test_the_interval_decides_the_verdict(name: str, low: float, high: float, sa
     """A score helps above 0 and harms below 0; otherwise nothing is shown."""
     benefit = ScoreBenefit(name, None, (low + high) / 2, low, high)
     assert benefit.in_words("bleu").startswith(said)
+
+
+def test_a_terminal_shows_that_the_estimate_is_at_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A large pool takes long, so a bar says what is done."""
+    monkeypatch.setattr(progress, "serves_a_command", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    rng = np.random.default_rng(1)
+    pool = pool_of(rng.normal(-9, 1, (200, 2)), rng.integers(1, 11, 200), 4)
+    plan = WeightPlan.from_weights({"LM0": (1.0,), "NeuralLM0": (0.1,)})
+    settings = OptimizationSettings(references=(), restarts=1, threads=1)
+    assert estimate_benefits(plan, pool, np.array([1.0, 0.1]), settings)
+    assert "estimating what each model's score brings:   0%" in capsys.readouterr().err
