@@ -171,7 +171,7 @@ def tune(
         objective: The weight of each metric in the score to optimise; ``None`` for BLEU alone.
         nbest_size: The maximum number of distinct translations per sentence and round, by
             default 100.
-        rounds: The maximum number of rounds of decoding and optimisation, by default 8.
+        rounds: The maximum number of optimisations, by default 8; one more round only decodes.
         runs: The number of runs, by default 1; their seeds are ``seed``, ``seed`` + 1 and so on.
         seed: The seed of everything random in the first run.
         threads: The number of threads; ``None`` for all cores.

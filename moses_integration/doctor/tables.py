@@ -376,10 +376,11 @@ def _check_words(
     """Report how many words of the development set a phrase table knows."""
     sources, targets = set(survey.sources.words()), set(survey.targets.words())
     fate = "Moses copies such words as they are"
-    source.check(found, sources.__contains__, "the phrase table", fate)
+    in_sources, in_targets = sources.__contains__, targets.__contains__
+    source.check(found, in_sources, "the phrase table", fate, opposite=in_targets)
     for text in references[:1]:
         owner = "the target side of the phrase table"
-        text.check(found, targets.__contains__, owner, "no translation has them")
+        text.check(found, in_targets, owner, "no translation has them", opposite=in_sources)
 
 
 def _check_reordering(

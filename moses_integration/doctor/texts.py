@@ -266,6 +266,7 @@ class TextWords:
         owner: str,
         fate: str = "it treats each of them as <unk>",
         knows_spelling: Knows | None = None,
+        opposite: Knows | None = None,
     ) -> None:
         """Report how many tokens of the text a table or model knows.
 
@@ -275,6 +276,7 @@ class TextWords:
             owner: The table or model, e.g. ``the phrase table``.
             fate: The fate of unknown words, e.g. ``they are copied as they are``.
             knows_spelling: Whether another spelling of a word is known; by default ``knows``.
+            opposite: Whether the table knows a word on its other side, as if texts are swapped.
         """
         total = self._counts.total()
         missing = [word for word in self._counts if not knows(word)]
@@ -282,13 +284,19 @@ class TextWords:
             if total:
                 found.note(self.where, f"{owner} knows all {total:,} tokens")
             return
-        self._check_spelling(found, missing, owner, knows_spelling or knows)
         share = self._count(missing) / total
+        swapped = opposite is not None and self.unknown_share(opposite) <= MOST_UNKNOWN < share
+        if not swapped:
+            self._check_spelling(found, missing, owner, knows_spelling or knows)
         severity: Severity = "note"
         remedy = ""
         if share > _MANY_UNKNOWN:
             severity = "error" if share > MOST_UNKNOWN else "warning"
-            remedy = "check that language, tokenisation, case and escaping are the same"
+            remedy = (
+                "source and reference look swapped"
+                if swapped
+                else "check that language, tokenisation, case and escaping are the same"
+            )
         found.add(
             severity,
             self.where,

@@ -127,7 +127,9 @@ class TuneOptions(OptimizationOptions, Result):
         metavar="NAME='COMMAND'",
     )
     rounds: int = option(
-        BoundedInt(1, 10_000), "The maximum number of rounds.", default=TuningSettings.rounds
+        BoundedInt(1, 10_000),
+        "The maximum number of optimisations; one more round decodes with the last weights.",
+        default=TuningSettings.rounds,
     )
     runs: int = option(
         BoundedInt(1, 10_000),

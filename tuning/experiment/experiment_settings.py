@@ -129,7 +129,7 @@ class ExperimentTuning:
 
     Args:
         optimizer: The optimiser, as in ``phrasescore tune``.
-        rounds: The maximum number of rounds.
+        rounds: The maximum number of optimisations.
         nbest_size: The maximum number of distinct candidates per sentence and round.
         options: More options of ``phrasescore tune``.
     """

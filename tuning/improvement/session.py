@@ -332,7 +332,8 @@ def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
     said = f"{_interval(found)} on the dev set with {names}"
     if found.low > 0:
         return said, kept
-    return f"{said}: not shown to be better, so the result is the tuned baseline", ()
+    verdict = "worse" if found.high < 0 else "not shown to be better"
+    return f"{said}: {verdict}, so the result is the tuned baseline", ()
 
 
 def _interval(found: SystemDifference | ScoreBenefit) -> str:

@@ -30,6 +30,7 @@ from moses_integration.nbest.arrays import Candidates, NBestReader
 from phrasescore.errors import IniError, NBestError, SettingsError
 from phrasescore.model.kinds import KINDS
 from phrasescore.runs.identity import provenance
+from phrasescore.runs.progress import Progress
 from tuning.loop.tuning_settings import AND, OptimizationSettings, ScoreBenefit
 from tuning.loop.weight_files import read_plan
 from tuning.loop.weights import WeightPlan
@@ -349,12 +350,16 @@ def estimate_benefits(
     problem = plan.problem(pool, settings.objective)
     score = partial(np.apply_along_axis, partial(objective_score, settings.objective), -1)
     found = []
-    with contextlib.suppress(NBestError, SettingsError):  # half of the lists may leave no choice
+    what, total = "estimating what each model's score brings", 1 + len(groups)
+    # half of the lists may leave no choice
+    with contextlib.suppress(NBestError, SettingsError), Progress(what, total, "steps") as progress:
         complete = _of_unseen(problem, settings)
+        progress.advance(1)
         for number, (name, places) in enumerate(groups):
             off = np.isin(np.arange(len(problem.start)), places)
             start, free = np.where(off, 0, problem.start), problem.free & ~off
             without = _of_unseen(dataclasses.replace(problem, start=start, free=free), settings)
+            progress.advance(1)
             drawn = bootstrap(without, complete, score, TRIALS, TEST_SEED)
             gain = pooled_difference(without, complete, score)
             weight = float(weights[places[0]]) if number < len(judged) else None

@@ -35,15 +35,25 @@ from moses_integration.ini.edits import with_sections
 from moses_integration.ini.model_files import absolute_if_possible, with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import RESCORING
+from moses_integration.real_moses import DecoderError
 from moses_integration.tables.copying import INI_NAME
 from moses_integration.text.preparation import carry_settings
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, counted
-from phrasescore.runs.final_names import own_folder, write_atomically
+from phrasescore.runs.final_names import own_folder, remove, write_atomically
 from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
-from tuning.loop.decoding import NBestDecoder, Say, check_dev_set, check_lines, prepare, read_source
+from tuning.loop.decoding import (
+    FILTERED,
+    SOURCE,
+    NBestDecoder,
+    Say,
+    check_dev_set,
+    check_lines,
+    prepare,
+    read_source,
+)
 from tuning.loop.lists import estimate_benefits, read_scored, with_empty_translations
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.trust_region import radius_after, within_trust
@@ -62,6 +72,7 @@ from tuning.metrics.significance import mean_and_deviation
 from tuning.optimizers.candidate_pool import CandidatePool
 from tuning.optimizers.optimizer import Weights, rounded
 
+_STEPS = "steps"
 # as in Moses: if every weight changes by less than this, the weights have converged
 _SAME_WEIGHT = 1e-5
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
@@ -267,6 +278,7 @@ class Tuning:
         best, plan, task, number = _best(self._rounds), self._plan, self._task, len(self._rounds)
 
         def optimize() -> dict[str, Any]:
+            task.say(f"round {number}: optimising over {len(self._pool):,} candidates")
             start = np.array([*best.weights.values()])
             pool = with_empty_translations(self._pool, task.statistics)
             problem = plan.problem(pool, self._objective, start)
@@ -414,15 +426,21 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     with held(folder, inside=True):
         work = entry_of(settings.recorded(ini), settings.files)
         begin(folder, work, settings.files, remedy, LIMITS)
-        carry_settings(settings.ini, folder)
         (folder / RESCORING).unlink(missing_ok=True)  # it comes last, and only if models rescore
-        decoder, tables = prepare(settings, searched, lines, folder)
-        for table in tables:
-            say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
-        check_dev_set(ini, MosesIni.read(folder / "filtered" / INI_NAME), lines, settings, say)
+        try:
+            decoder, tables = prepare(settings, searched, lines, folder)
+            for table in tables:
+                say(f"{table.name}: {table.kept:,} of {table.lines:,} lines match this text")
+            check_dev_set(ini, MosesIni.read(folder / FILTERED / INI_NAME), lines, settings, say)
+        except (InputError, DecoderError):
+            if not (folder / _STEPS).exists():  # with only the record, a corrected run may begin
+                for name in (FILTERED, SOURCE):
+                    remove(folder / name)
+            raise
+        carry_settings(settings.ini, folder)
         placed = with_absolute_paths(searched, absolute_if_possible)
         task = TuningTask(settings, placed, plan, texts, decoder, settings.provenance(), say)
-        ledger = Ledger(folder / "steps")
+        ledger = Ledger(folder / _STEPS)
         if settings.runs > 1:
             report = _run_seeds(task, ledger, folder)
         else:

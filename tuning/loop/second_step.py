@@ -22,7 +22,7 @@ from moses_integration.tables.copying import INI_NAME
 from phrasescore.closed_settings import from_mapping
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
-from tuning.loop.decoding import NBestDecoder, Say, text_tables
+from tuning.loop.decoding import FILTERED, NBestDecoder, Say, text_tables
 from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan
@@ -153,7 +153,7 @@ class SecondStep:
     def _scored(self, nbest: Path) -> Path:
         """Add the scores to a list; return the new list."""
         scores, output = self.scores, self._file("scored.gz")
-        filtered = MosesIni.read(self._folder / "filtered" / INI_NAME)
+        filtered = MosesIni.read(self._folder / FILTERED / INI_NAME)
         tables = text_tables(filtered) if scores.need_phrases else []
 
         def score() -> dict[str, Any]:

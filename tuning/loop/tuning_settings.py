@@ -238,14 +238,15 @@ class ScoreBenefit:
     high: Number
 
     def in_words(self, objective: str) -> str:
-        """Say in a sentence whether the score helps.
+        """Say in a sentence whether the score helps or harms.
 
         >>> ScoreBenefit("NeuralLM0", 0.2, 0.004, 0.001, 0.007).in_words("bleu")
         'NeuralLM0 helps: +0.40 bleu (95 % interval +0.10 to +0.70), an estimate over lists'
         """
-        one, several = ("helps", "help") if self.low > 0 else ("is not", "are not")
+        one, several = "is not shown to help", "are not shown to help"
+        if self.low > 0 or self.high < 0:
+            one, several = ("helps", "help") if self.low > 0 else ("harms", "harm")
         verdict = several if AND in self.name else one
-        verdict += "" if self.low > 0 else " shown to help"
         gain = gain_in_words(self.gain, self.low, self.high, objective)
         said = f"{self.name} {verdict}: {gain}, an estimate over lists"
         if self.weight is not None and self.weight < 0:

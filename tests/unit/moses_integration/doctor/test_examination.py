@@ -318,6 +318,13 @@ def test_the_real_system_has_no_errors(
     assert diagnosis.count("warning") == 1
 
 
+def test_swapped_texts(system: Path) -> None:
+    """If source and reference are exchanged, the errors of both say so."""
+    swapped = examine("system/moses.ini", "dev.fr", ["dev.en"])
+    told = [each.where for each in swapped.findings if each.remedy.endswith("look swapped")]
+    assert told == ["dev.fr", "dev.en"]
+
+
 def test_without_a_development_set(system: Path) -> None:
     """Without a development set the rest is examined, and a note lists the skipped checks."""
     diagnosis: Diagnosis = examine("system/moses.ini")

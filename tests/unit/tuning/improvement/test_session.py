@@ -64,7 +64,9 @@ def test_parts_that_help_only_together_are_kept() -> None:
     assert helpful(found | {ALL_PARTS: benefit("", 0.0, None)}) == ()
 
 
-@pytest.mark.parametrize(("low", "kept"), [(0.001, (SENTENCE,)), (0.0, ()), (-0.01, ())])
+@pytest.mark.parametrize(
+    ("low", "kept"), [(0.001, (SENTENCE,)), (0.0, ()), (-0.01, ()), (-0.03, ())]
+)
 def test_the_baseline_stays_unless_the_system_is_better(
     low: float, kept: tuple[object, ...]
 ) -> None:
@@ -74,6 +76,7 @@ def test_the_baseline_stays_unless_the_system_is_better(
     assert left == kept
     assert f"BLEU (95 % interval {100 * low:+.2f} to" in verdict
     assert ("so the result is the tuned baseline" in verdict) == (not kept)
+    assert (": worse, so" in verdict) == (low + 0.02 < 0)
     assert judged(None, ()) == ("No part is shown to help, so the result is the tuned baseline", ())
 
 

@@ -77,6 +77,11 @@ def test_the_benefit_of_a_model_is_estimated(run: Run) -> None:
     assert [benefit["weight"]] == run.weights()["weights"]["NeuralLM0"]
     assert benefit["low"] <= benefit["gain"] <= benefit["high"]
     assert [line for line in run.said if line.startswith("note: NeuralLM0 ")]
+    begun, done = (
+        next(place for place, line in enumerate(run.said) if line.startswith(said))
+        for said in ("round 1: optimising over ", "round 1: over all candidates ")
+    )
+    assert begun < done
 
 
 def test_the_system_is_filtered_for_decoding_only(run: Run) -> None:
@@ -221,12 +226,29 @@ def test_wrong_input(
 
 
 def test_swapped_texts(run: Run) -> None:
-    """If source and reference are exchanged, the error says so."""
+    """If source and reference are exchanged, the error says so, and the right order may follow."""
     texts = run.toy.source.read_bytes(), run.toy.reference.read_bytes()
     run.toy.source.write_bytes(texts[1])
     run.toy.reference.write_bytes(texts[0])
+    (run.toy.ini.parent / "text.json").write_text("{}")
     with pytest.raises(CorpusError, match="look swapped"):
         run.tune()
+    assert [path.name for path in (run.folder / "tuned").iterdir()] == ["run.json"]
+    run.toy.source.write_bytes(texts[0])
+    run.toy.reference.write_bytes(texts[1])
+    run.tune()
+    assert (run.folder / "tuned/text.json").exists()
+
+
+def test_a_refusal_keeps_begun_work(run: Run) -> None:
+    """If the checks fail after a step was done, the filtered tables and the step stay."""
+    run.tune()
+    table = run.folder / "tuned/filtered/TranslationModel0.gz"
+    table.write_bytes(gzip.compress(b"x ||| y ||| 1 1 1 1\n"))
+    with pytest.raises(CorpusError, match="does not know"):
+        run.tune()
+    assert table.exists()
+    assert (run.folder / "tuned/steps/decode.1.json").exists()
 
 
 def test_a_table_that_is_missing(run: Run) -> None:

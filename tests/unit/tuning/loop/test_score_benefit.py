@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from moses_integration.ini.moses_ini import MosesIni
+from phrasescore.runs import progress
 from tests.support.candidate_pools import of_quality
 from tuning.loop.lists import estimate_benefits, model_columns
-from tuning.loop.tuning_settings import OptimizationSettings, OptimizerName
+from tuning.loop.tuning_settings import OptimizationSettings, OptimizerName, ScoreBenefit
 from tuning.loop.weights import WeightPlan
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays
 
@@ -100,3 +103,33 @@ def test_a_half_without_a_choice_has_no_estimate() -> None:
     plan = WeightPlan.from_weights({"LM0": (1.0,), "NeuralLM0": (0.1,)}).with_frozen(["LM0"])
     settings = OptimizationSettings(references=(), threads=1)
     assert estimate_benefits(plan, pool, np.array([1.0, 0.1]), settings) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "low", "high", "said"),
+    [
+        ("NeuralLM0", 0.001, 0.003, "NeuralLM0 helps: "),
+        ("NeuralLM0", -0.001, 0.003, "NeuralLM0 is not shown to help: "),
+        ("NeuralLM0", -0.003, -0.001, "NeuralLM0 harms: "),
+        ("A + B", -0.001, 0.003, "A + B are not shown to help: "),
+        ("A + B", -0.003, -0.001, "A + B harm: "),
+    ],
+)
+def test_the_interval_decides_the_verdict(name: str, low: float, high: float, said: str) -> None:
+    """A score helps above 0 and harms below 0; otherwise nothing is shown."""
+    benefit = ScoreBenefit(name, None, (low + high) / 2, low, high)
+    assert benefit.in_words("bleu").startswith(said)
+
+
+def test_a_terminal_shows_that_the_estimate_is_at_work(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A large pool takes long, so a bar says what is done."""
+    monkeypatch.setattr(progress, "serves_a_command", lambda: True)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    rng = np.random.default_rng(1)
+    pool = pool_of(rng.normal(-9, 1, (200, 2)), rng.integers(1, 11, 200), 4)
+    plan = WeightPlan.from_weights({"LM0": (1.0,), "NeuralLM0": (0.1,)})
+    settings = OptimizationSettings(references=(), restarts=1, threads=1)
+    assert estimate_benefits(plan, pool, np.array([1.0, 0.1]), settings)
+    assert "estimating what each model's score brings:   0%" in capsys.readouterr().err
