@@ -149,13 +149,9 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
         remedy = "name a table that has all scores of the old one, and then the new scores"
         raise ini.error(problem, line=line.line, remedy=remedy)
     if not added and Path(table).resolve() == Path(line.options.get("path", "")).resolve():
-        problem, remedy = (
-            f"{line.name} has this table already",
-            "first append a score to it: phrasescore score",
-        )
-        raise ini.error(
-            f"{problem}, with {counted(scores, 'score')}", line=line.line, remedy=remedy
-        )
+        problem = f"{line.name} has this table already, with {counted(scores, 'score')}"
+        remedy = "first append a score to it: phrasescore score"
+        raise ini.error(problem, line=line.line, remedy=remedy)
     start_weight = start_weight_for(ini)
     ini = ini.with_feature_option(line.name, "path", table)
     summary = f"{line.name}: path={table}"
