@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from phrasescore.errors import CorpusError, InputError, SettingsError
 from tests.support.toy_system import write_toy_system
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
@@ -13,6 +14,7 @@ from tuning.improvement.session import (
     ALL_PARTS,
     ImproveRecord,
     check_texts,
+    check_tokens,
     helpful,
     judged,
     least_time,
@@ -144,3 +146,36 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     short.write_bytes(b"\xe9t\xe9\n")
     with pytest.raises(CorpusError, match="not UTF-8"):
         check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, short)))
+
+
+def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:
+    """The remedy names the text of the system, or the command that prepares a text."""
+    toy, said = write_toy_system(tmp_path / "toy"), list[str]()
+    folder, raw = toy.ini.parent, tmp_path / "raw"
+    raw.write_text("A house.\n\nIs it a café?\n")
+    texts = toy.source, toy.reference
+    system, output = toy.ini, tmp_path / "better"
+    check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
+    assert said == [f"warning: {raw} looks like raw text; the system needs text in its tokens"] * 2
+    check_tokens(ImprovePlan(output, None, (raw, raw), (raw, raw)), said.append)
+    words = TextSettings("en", tokenize=False)
+    write_settings(folder, SystemText(words, words))
+    check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
+    assert len(said) == 2
+    tokens = TextSettings("en")
+    write_settings(folder, SystemText(tokens, tokens))
+    check_tokens(ImprovePlan(output, system, texts, texts, (), toy.reference), said.append)
+    for place in range(5):
+        given = [*texts, *texts, toy.reference]
+        given[place] = raw
+        plan = ImprovePlan(output, system, (given[0], given[1]), (given[2], given[3]), (), given[4])
+        side = "target" if place % 2 or place == 4 else "source"
+        asked = f"preprocess {raw} --system {folder} --side {side}"
+        with pytest.raises(InputError, match="looks like raw text") as found:
+            check_tokens(plan, said.append)
+        assert asked in str(found.value)
+    corpus = folder / "corpus.source.gz", folder / "corpus.target.gz"
+    for path in corpus:
+        path.touch()
+    with pytest.raises(InputError, match=f"--parallel {corpus[0]} {corpus[1]}"):
+        check_tokens(ImprovePlan(output, folder, (raw, raw), texts), said.append)
