@@ -28,7 +28,15 @@ from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import SIDES
 from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
-from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
+from tuning.improvement.plan import (
+    PARTS,
+    PHRASE,
+    SENTENCE,
+    ImprovePlan,
+    Parts,
+    part_of,
+    training_of,
+)
 from tuning.loop.tuning_settings import (
     AND,
     ScoreBenefit,
@@ -253,6 +261,7 @@ class _Improvement:
         if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
             parts.remove(PHRASE)
             passes[PHRASE.name] = enough
+            self._say(f"note: {untrained(enough)}")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
         steps = [plan.train(part, limits[part.name], is_time=is_time) for part in parts]
@@ -267,6 +276,18 @@ class _Improvement:
 
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
+
+
+def untrained(passes: float) -> str:
+    """Say why no phrase model is trained, which would make so many passes.
+
+    >>> untrained(0.131).partition(',')[0]
+    'the phrase model would make 0.13 passes in its time'
+    """
+    return (
+        f"the phrase model would make {passes:.2f} passes in its time, and fewer than "
+        f"{_LEAST_PASSES} teach it too little: it is not trained; with a longer --time, it is"
+    )
 
 
 def rounds_for(time: float | None, share: float, once: float) -> int:
@@ -347,8 +368,11 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
     for name, passes in record.passes.items():
-        found = "not tried" if passes < _LEAST_PASSES else "no estimate"
-        found = _interval(record.benefits[name]) if name in record.benefits else found
+        few = f"not tried: fewer than {_LEAST_PASSES} passes fit into its time, too few to learn"
+        found = few if passes < _LEAST_PASSES else "no estimate"
+        if (own := record.benefits.get(name)) is not None:
+            user = "rescoring" if name == SENTENCE.name else "the search"
+            found = _interval(own) + own.unused_by(user)
         rows.append([name, f"{passes:.2f}", found, "kept" if name in record.kept else "left out"])
     if ALL_PARTS in record.benefits:
         rows.append([ALL_PARTS, "", _interval(record.benefits[ALL_PARTS]), ""])

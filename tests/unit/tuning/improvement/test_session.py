@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -114,7 +115,7 @@ def test_the_page(tmp_path: Path) -> None:
         passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
-    assert "| phrase-model | 0.05 | not tried | left out |" in text
+    assert "| phrase-model | 0.05 | not tried: fewer than 0.25 passes" in text
     assert "| sentence-model | 2.00 | no estimate | left out |" in text
     assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
     assert "| all parts | | +1.30 BLEU (95 % interval +0.30 to +2.30) | |" in " ".join(text.split())
@@ -122,6 +123,10 @@ def test_the_page(tmp_path: Path) -> None:
     assert "| build | 1,234 |" in text
     assert "Translate text that is prepared like the parallel text with" in text
     assert f"{tmp_path}/LICENSE: CC0 1.0 Universal\n" in text
+    assert "does not use it" not in text
+    for name, user in (("language-model", "the search"), ("sentence-model", "rescoring")):
+        unused = dataclasses.replace(record, benefits={name: benefit("NeuralLM0", 0.002, 0.0)})
+        assert f"+2.20); its tuned weight is 0, so {user} does not use it |" in page(unused, plan)
     plan.folder.joinpath("system").mkdir(parents=True)
     (plan.folder / "system" / "text.json").touch()
     assert "/system --raw <" in page(record, plan)
