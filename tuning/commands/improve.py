@@ -66,8 +66,8 @@ class ImproveOptions(Result):
             raise SettingsError(
                 "--tokenize, --case and --lowercase are for building a system, but one is given: "
                 f"{self.system} was read as SYSTEM",
-                remedy=f"to build a system, leave out {self.system}; otherwise leave them out, and "
-                "give texts in the tokens of the system (preprocess)",
+                remedy=f"to build a system, leave out {self.system}; to improve it, leave out "
+                "these options, and give texts in the tokens of the system (preprocess)",
             )
 
 
