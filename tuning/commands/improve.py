@@ -38,7 +38,8 @@ class ImproveOptions(Result):
     time: float = option(
         duration,
         "The time for all steps together, such as 90 (seconds), 45m or 2h; where tuning alone "
-        "takes longer, the command does.",
+        "takes longer, the command does. Finished steps and training of earlier, interrupted "
+        "calls count.",
         default="2h",
         metavar="TIME",
         excludes=("passes",),
@@ -63,8 +64,10 @@ class ImproveOptions(Result):
         """Refuse options of ``build`` beside a system."""
         if self.system is not None and self.build_options:
             raise SettingsError(
-                "--tokenize, --case and --lowercase are for building a system, but one is given",
-                remedy="leave them out, and give texts in the tokens of the system (preprocess)",
+                "--tokenize, --case and --lowercase are for building a system, but one is given: "
+                f"{self.system} was read as SYSTEM",
+                remedy=f"to build a system, leave out {self.system}; to improve it, leave out "
+                "these options, and give texts in the tokens of the system (preprocess)",
             )
 
 

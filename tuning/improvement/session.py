@@ -7,6 +7,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 
 from moses_integration.doctor.texts import Text, TextWords
 from moses_integration.ini.rescoring_file import Rescoring
-from moses_integration.text.preparation import SETTINGS_FILE, decode_line
+from moses_integration.text.preparation import SETTINGS_FILE, decode_line, looks_raw, read_settings
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
@@ -25,8 +26,17 @@ from phrasescore.runs.ledger import Step, begin, entry_of, read_entry
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import read_lines
+from phrasescore.table.phrase_table import SIDES
 from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
-from tuning.improvement.plan import PARTS, PHRASE, ImprovePlan, Parts, part_of, training_of
+from tuning.improvement.plan import (
+    PARTS,
+    PHRASE,
+    SENTENCE,
+    ImprovePlan,
+    Parts,
+    part_of,
+    training_of,
+)
 from tuning.loop.tuning_settings import (
     AND,
     ScoreBenefit,
@@ -54,6 +64,7 @@ _SECONDS_TO_MEASURE = 10.0
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
+_LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
 _PAGE = """\
@@ -115,6 +126,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
     """
     check_texts(plan)
+    check_tokens(plan, say)
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([plan.system] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
@@ -249,6 +261,7 @@ class _Improvement:
         if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
             parts.remove(PHRASE)
             passes[PHRASE.name] = enough
+            self._say(f"note: {untrained(enough)}")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
         steps = [plan.train(part, limits[part.name], is_time=is_time) for part in parts]
@@ -263,6 +276,18 @@ class _Improvement:
 
     def _tuned(self, name: str) -> TuningRecord:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
+
+
+def untrained(passes: float) -> str:
+    """Say why no phrase model is trained, which would make so many passes.
+
+    >>> untrained(0.131).partition(',')[0]
+    'the phrase model would make 0.13 passes in its time'
+    """
+    return (
+        f"the phrase model would make {passes:.2f} passes in its time, and fewer than "
+        f"{_LEAST_PASSES} teach it too little: it is not trained; with a longer --time, it is"
+    )
 
 
 def rounds_for(time: float | None, share: float, once: float) -> int:
@@ -344,8 +369,11 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
     for name, passes in record.passes.items():
-        found = "not tried" if passes < _LEAST_PASSES else "no estimate"
-        found = _interval(record.benefits[name]) if name in record.benefits else found
+        few = f"not tried: fewer than {_LEAST_PASSES} passes fit into its time, too few to learn"
+        found = few if passes < _LEAST_PASSES else "no estimate"
+        if (own := record.benefits.get(name)) is not None:
+            user = "rescoring" if name == SENTENCE.name else "the search"
+            found = _interval(own) + own.unused_by(user)
         rows.append([name, f"{passes:.2f}", found, "kept" if name in record.kept else "left out"])
     if ALL_PARTS in record.benefits:
         rows.append([ALL_PARTS, "", _interval(record.benefits[ALL_PARTS]), ""])
@@ -403,6 +431,34 @@ def check_texts(plan: ImprovePlan) -> None:
             f"and {own:.0%} on its source side",
             remedy="swap --source and --reference, or the two files of --parallel",
         )
+
+
+def check_tokens(plan: ImprovePlan, say: Say) -> None:
+    """Refuse raw text for a system of tokens; if the system has no ``text.json``, only warn.
+
+    Raises:
+        InputError: A text looks raw.
+        SettingsError: ``text.json`` is damaged.
+    """
+    if plan.system is None:
+        return
+    folder = plan.system if plan.system.is_dir() else plan.system.parent
+    system = read_settings(folder) if (folder / SETTINGS_FILE).exists() else None
+    corpus = [folder / f"corpus.{side}.gz" for side in SIDES]
+    for path, side in zip(plan.inputs, (*SIDES, *SIDES, SIDES[1]), strict=False):
+        settings = None if system is None else getattr(system, side)
+        lines = itertools.islice(read_lines(path), _LINES_TO_JUDGE)
+        ends = [line.strip()[-9:].decode("utf-8", "ignore") for line in lines if line.strip()]
+        if not looks_raw(ends):
+            continue
+        if settings is None:
+            say(f"warning: {path} looks like raw text; the system needs text in its tokens")
+        elif settings.tokenize or settings.characters:
+            remedy = f"prepare it: phrasescore preprocess {path} --system {folder} --side {side}"
+            if path in plan.parallel and all(each.is_file() for each in corpus):
+                remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"
+            problem = "the text looks like raw text, but the system needs text in its tokens"
+            raise InputError(problem, path=path, remedy=remedy)
 
 
 def _training(model: Path) -> Mapping[str, Any]:

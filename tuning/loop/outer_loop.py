@@ -314,7 +314,8 @@ class Tuning:
         pool = with_empty_translations(self._pool, task.statistics)
         benefits = estimate_benefits(self._plan, pool, weights, task.settings)
         for benefit in benefits:
-            task.say(f"note: {benefit.in_words(str(self._objective))}")
+            said = benefit.in_words(str(self._objective))
+            task.say(f"note: {said}{benefit.unused_by('the search')}")
         self._write_ini(complete)
         record = task.record(
             complete,

@@ -121,7 +121,7 @@ class SecondStep:
             f"{objective} {points(tuned.start_score)} -> {points(tuned.score)}"
         )
         for benefit in tuned.benefits:
-            self.say(f"note: {benefit.in_words(objective)}")
+            self.say(f"note: {benefit.in_words(objective)}{benefit.unused_by('rescoring')}")
         return tuned, rescoring
 
     @property

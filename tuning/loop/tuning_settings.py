@@ -253,6 +253,14 @@ class ScoreBenefit:
             said += "; its weight is negative, so translations that its model finds probable lose"
         return said
 
+    def unused_by(self, user: str) -> str:
+        """Return the end of a sentence about a score of weight 0, else an empty text.
+
+        >>> ScoreBenefit("NeuralLM0", 0.0, 0.0, 0.0, 0.0).unused_by("the search")
+        '; its tuned weight is 0, so the search does not use it'
+        """
+        return f"; its tuned weight is 0, so {user} does not use it" if self.weight == 0 else ""
+
 
 @dataclass(frozen=True)
 class TunedChoice:

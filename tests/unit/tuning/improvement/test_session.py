@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
 
+from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from phrasescore.errors import CorpusError, InputError, SettingsError
 from tests.support.toy_system import write_toy_system
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
@@ -13,6 +15,7 @@ from tuning.improvement.session import (
     ALL_PARTS,
     ImproveRecord,
     check_texts,
+    check_tokens,
     helpful,
     judged,
     least_time,
@@ -115,7 +118,7 @@ def test_the_page(tmp_path: Path) -> None:
         passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
-    assert "| phrase-model | 0.05 | not tried | left out |" in text
+    assert "| phrase-model | 0.05 | not tried: fewer than 0.25 passes" in text
     assert "| sentence-model | 2.00 | no estimate | left out |" in text
     assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
     assert "| all parts | | +1.30 BLEU (95 % interval +0.30 to +2.30) | |" in " ".join(text.split())
@@ -123,6 +126,10 @@ def test_the_page(tmp_path: Path) -> None:
     assert "| build | 1,234 |" in text
     assert "Translate text that is prepared like the parallel text with" in text
     assert f"{tmp_path}/LICENSE: CC0 1.0 Universal\n" in text
+    assert "does not use it" not in text
+    for name, user in (("language-model", "the search"), ("sentence-model", "rescoring")):
+        unused = dataclasses.replace(record, benefits={name: benefit("NeuralLM0", 0.002, 0.0)})
+        assert f"+2.20); its tuned weight is 0, so {user} does not use it |" in page(unused, plan)
     plan.folder.joinpath("system").mkdir(parents=True)
     (plan.folder / "system" / "text.json").touch()
     assert "/system --raw <" in page(record, plan)
@@ -147,3 +154,36 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     short.write_bytes(b"\xe9t\xe9\n")
     with pytest.raises(CorpusError, match="not UTF-8"):
         check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, short)))
+
+
+def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:
+    """The remedy names the text of the system, or the command that prepares a text."""
+    toy, said = write_toy_system(tmp_path / "toy"), list[str]()
+    folder, raw = toy.ini.parent, tmp_path / "raw"
+    raw.write_text("A house.\n\nIs it a café?\n")
+    texts = toy.source, toy.reference
+    system, output = toy.ini, tmp_path / "better"
+    check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
+    assert said == [f"warning: {raw} looks like raw text; the system needs text in its tokens"] * 2
+    check_tokens(ImprovePlan(output, None, (raw, raw), (raw, raw)), said.append)
+    words = TextSettings("en", tokenize=False)
+    write_settings(folder, SystemText(words, words))
+    check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
+    assert len(said) == 2
+    tokens = TextSettings("en")
+    write_settings(folder, SystemText(tokens, tokens))
+    check_tokens(ImprovePlan(output, system, texts, texts, (), toy.reference), said.append)
+    for place in range(5):
+        given = [*texts, *texts, toy.reference]
+        given[place] = raw
+        plan = ImprovePlan(output, system, (given[0], given[1]), (given[2], given[3]), (), given[4])
+        side = "target" if place % 2 or place == 4 else "source"
+        asked = f"preprocess {raw} --system {folder} --side {side}"
+        with pytest.raises(InputError, match="looks like raw text") as found:
+            check_tokens(plan, said.append)
+        assert asked in str(found.value)
+    corpus = folder / "corpus.source.gz", folder / "corpus.target.gz"
+    for path in corpus:
+        path.touch()
+    with pytest.raises(InputError, match=f"--parallel {corpus[0]} {corpus[1]}"):
+        check_tokens(ImprovePlan(output, folder, (raw, raw), texts), said.append)

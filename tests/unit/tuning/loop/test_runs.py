@@ -65,10 +65,12 @@ def test_every_optimizer_fits_the_loop(run: Run, optimizer: Any) -> None:
     assert optimized["score"] > optimized["start_score"] + 0.05
 
 
-def test_the_benefit_of_a_model_is_estimated(run: Run) -> None:
+@pytest.mark.parametrize("weight", [0.2, 0])
+def test_the_benefit_of_a_model_is_estimated(run: Run, weight: float) -> None:
     """The record and a note say what a score that is ln p of a model brings; its name tells."""
     toy = write_toy_system(run.folder / "toy", sentences=24)
-    toy.ini.write_text(toy.ini.read_text().replace("LM0", "NeuralLM0"))
+    ini = toy.ini.read_text().replace("LM0= 0.2", f"LM0= {weight}")
+    toy.ini.write_text(ini.replace("LM0", "NeuralLM0"))
     lines = toy_list(toy).replace(b"LM0", b"NeuralLM0")
     fake_moses.printing(run.bin, lines, TOY_WEIGHTS.replace("LM0", "NeuralLM0"))
     run.tune()
@@ -76,7 +78,8 @@ def test_the_benefit_of_a_model_is_estimated(run: Run) -> None:
     assert benefit["name"] == "NeuralLM0"
     assert [benefit["weight"]] == run.weights()["weights"]["NeuralLM0"]
     assert benefit["low"] <= benefit["gain"] <= benefit["high"]
-    assert [line for line in run.said if line.startswith("note: NeuralLM0 ")]
+    (note,) = (line for line in run.said if line.startswith("note: NeuralLM0 "))
+    assert note.endswith("tuned weight is 0, so the search does not use it") == (not weight)
     begun, done = (
         next(place for place, line in enumerate(run.said) if line.startswith(said))
         for said in ("round 1: optimising over ", "round 1: over all candidates ")
