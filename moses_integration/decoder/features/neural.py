@@ -254,6 +254,35 @@ def walk(histories: Histories, node: int, word: int, boundary: int) -> int:
     return np.int64(slot.edge)
 
 
+@compiled
+def _place_histories(
+    edges: Records,
+    row_of: NDArray[np.int32],
+    first: int,
+    words: NDArray[np.int32],
+    rows: NDArray[np.int32],
+) -> NDArray[np.int32]:
+    """Give each history that has no row the next free row; return these histories.
+
+    Args:
+        edges: The edges to score.
+        row_of: The row of each history, -1 for none; filled.
+        first: The first free row.
+        words: The word of each edge; filled.
+        rows: The row of the history of each edge; filled.
+    """
+    new = np.empty(edges.size, np.int32)
+    count = 0
+    for at in range(edges.size):
+        edge = edges[at]
+        if row_of[edge.node] == _NONE:
+            row_of[edge.node] = first + count
+            new[count] = edge.node
+            count += 1
+        words[at], rows[at] = edge.word, row_of[edge.node]
+    return new[:count]
+
+
 class HistoryScores:
     """The graph of one sentence's histories, with scores; one object for each thread.
 
@@ -298,12 +327,9 @@ class HistoryScores:
             return
         edges = self.histories.edges[first:last]
         self._make_room(len(edges))
-        words, nodes = edges["word"].copy(), edges["node"]
-        new = nodes[self._row_of[nodes] == _NONE]
-        new = new[np.sort(np.unique(new, return_index=True)[1])]  # each once, in their order
+        words, rows = np.empty((2, len(edges)), np.int32)
+        new = _place_histories(edges, self._row_of, self._rows, words, rows)
         part = slice(self._rows, self._rows + len(new))
-        self._row_of[new] = np.arange(part.start, part.stop)
-        rows = self._row_of[nodes]
         histories = self.histories.contexts[new]
         for network, vectors, normalisers, values in zip(
             self._models.networks, self._vectors, self._normalisers, self._values, strict=True

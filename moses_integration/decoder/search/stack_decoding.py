@@ -182,12 +182,12 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def sort_stack(search: SentenceSearch) -> int:
-    """Prune the stack to expand, unless begun; sort it (`sort_members`), and return its size."""
+    """Prune the stack to expand and sort it (`sort_members`), unless begun; return its size."""
     progress = search.progress[0]
     if progress.expanded == 0:
         prune(search.stacks, progress.stack, search.limits)
-    # a search that continues after a pause sorts again, with the same result
-    return sort_members(search.stacks, progress.stack)
+        sort_members(search.stacks, progress.stack)
+    return search.stacks.size[progress.stack]
 
 
 @compiled
