@@ -389,7 +389,13 @@ class _Worker:
         progress = np.zeros(1, PROGRESS)
         while True:
             search = SentenceSearch(
-                self._model, sentence, self._limits, self._stacks, self._coverages, progress
+                self._model,
+                sentence,
+                self._limits,
+                self._model.language,
+                self._stacks,
+                self._coverages,
+                progress,
             )
             status = self._continued(search)
             if status == DONE:

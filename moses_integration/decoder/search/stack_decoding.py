@@ -87,6 +87,8 @@ class SentenceSearch(NamedTuple):
         model: The weighted model.
         sentence: The options of the spans.
         limits: The limits of the search.
+        language: ``model.language`` once more: through the model, numba counts references in the
+            inner loop, and a search with neural models takes half as long again.
         stacks: The stacks; after the search, ``numbers`` has the complete hypotheses, sorted.
         coverages: The coverages.
         progress: One record, the state of the search; zeros at first.
@@ -95,6 +97,7 @@ class SentenceSearch(NamedTuple):
     model: Model
     sentence: SentenceSpans
     limits: Limits
+    language: PhraseScorer
     stacks: Stacks
     coverages: Coverages
     progress: Records
@@ -133,7 +136,8 @@ def score_option(
 ) -> tuple[float, int]:
     """Return the score and the language model state of a hypothesis extended by an option."""
     model = search.model
-    lm_score, state = score_after(model.language, model.lm_weights, option, record.lm_state, last)
+    scorer, weights = search.language, model.lm_weights
+    lm_score, state = score_after(scorer, weights, option, record.lm_state, last)
     return base + model.options.score[turn, option] + lm_score, state
 
 
