@@ -91,7 +91,9 @@ class PhrasescoreError(Exception):
             name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        return terminal_text(f"{place}{self.problem}{remedy}.")
+        # a full stop after a command would be copied with it
+        stop = "" if "type: " in remedy else "."
+        return terminal_text(f"{place}{self.problem}{remedy}{stop}")
 
 
 @contextlib.contextmanager

@@ -17,9 +17,10 @@ from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.output import DecodedSentence, best_line, nbest_lines, unknown_line
 from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
-from moses_integration.ini.model_files import files_read
+from moses_integration.ini.model_files import FILTER_WORDS, files_read, named_paths
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
+from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
 from phrasescore.runs.stream import BlockStream, LineCounts
@@ -41,6 +42,25 @@ class _Block(NamedTuple):
 
     decoded: Iterator[DecodedSentence]
     size: int
+
+
+def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None:
+    """Warn if the input looks like raw text, or if the tables are filtered to another text."""
+    settings = Path(ini.path).with_name(SETTINGS_FILE)
+    ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
+    if not is_raw and settings.exists() and looks_raw(ends):
+        how = f"with --raw it is prepared as {settings} says"
+        click.echo(f"warning: the input looks like raw text; {how}", err=True)
+    files = {Path(path).with_name(FILTER_WORDS) for _, _, path in named_paths(ini)}
+    for file in filter(Path.exists, sorted(files)):
+        other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))
+        if other:
+            what = (
+                f"{counted(len(other), 'word')} of the input {'is' if len(other) == 1 else 'are'}"
+            )
+            why = f"not in the text that the tables in {file.parent} were filtered to"
+            remedy = "filter the whole tables to this input, or use them unfiltered"
+            click.echo(f"warning: {what} {why}; {remedy}", err=True)
 
 
 def decode_file(
@@ -74,13 +94,7 @@ def decode_file(
         SettingsError: A file cannot be written.
         ResumeError: Another process is writing one of the files.
     """
-    settings = Path(ini.path).with_name(SETTINGS_FILE)
-    ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
-    if raw is None and settings.exists() and looks_raw(ends):
-        click.echo(
-            f"warning: the input looks like raw text; with --raw it is prepared as {settings} says",
-            err=True,
-        )
+    _warn_of_input(ini, sentences, is_raw=raw is not None)
     # the file of translations is renamed last, after the other outputs have their final names
     *beside, main = outputs
     wanted = nbest if "nbest" in outputs else None

@@ -24,6 +24,8 @@ _BINARY_ENDINGS = {
     "PhraseDictionaryBinary": (".binphr.idx",),
     "LexicalReordering": (".minlexr", ".binlexr.idx"),
 }
+# the file beside filtered tables that has the words of the text that they were filtered to
+FILTER_WORDS = "filtered-to.words"
 # the classes of phrase tables that read nothing but such a form
 BINARY_TABLE_KINDS = PHRASE_TABLE_KINDS & _BINARY_ENDINGS.keys()
 

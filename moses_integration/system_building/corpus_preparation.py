@@ -36,6 +36,7 @@ _EMPTY = "empty"
 # the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
 LINES_AT_ONCE = 10_000
+_PLACES_NAMED = 10
 # (U+0085, U+00A0, U+1680, U+2000-200A, U+2028, U+2029, U+202F, U+205F, U+3000) in UTF-8
 _OTHER_SPACES = re.compile(
     rb"\xc2[\x85\xa0]|\xe1\x9a\x80|\xe2\x80[\x80-\x8a\xa8\xa9\xaf]|\xe2\x81\x9f|\xe3\x80\x80"
@@ -55,24 +56,28 @@ LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate
 
 @dataclass
 class Notes:
-    """Notes on suspicious text: for each kind, how many lines have it and where the first is.
+    """Notes on suspicious text: for each kind, how many lines have it, and which are the first.
 
     Args:
         counts: The number of lines of each kind.
-        first: ``file:line`` of the first line of each kind.
+        places: The file and the number of the first lines of each kind.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
-    first: dict[str, str] = field(default_factory=dict)
+    places: dict[str, list[tuple[str | Path, int]]] = field(default_factory=dict)
 
     def add(self, what: str, path: str | Path, line: int, lines: int = 1) -> None:
         """Count ``lines`` lines of the kind ``what``; the first of them is ``line``."""
         self.counts[what] = self.counts.get(what, 0) + lines
-        self.first.setdefault(what, f"{path}:{line}")
+        if len(places := self.places.setdefault(what, [])) < _PLACES_NAMED:
+            places.append((path, line))
 
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
-            yield f"{self.first[what]}: {what} ({counted(count, 'line')})"
+            (path, line), *others = self.places[what]
+            more = ", ".join(str(number) for other, number in others if other == path)
+            also = f", also {more}" if more else ""
+            yield f"{path}:{line}: {what} ({counted(count, 'line')}{also})"
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:

@@ -17,6 +17,7 @@ from typing import ClassVar
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import (
+    FILTER_WORDS,
     absolute_if_possible,
     find_binary_file,
     find_model_file,
@@ -189,6 +190,8 @@ def filter_system(
                 ini = ini.with_feature_option(line.name, "path", place)
             FilterRecord(asked, tuple(done)).write(part / RESULT)
             carry_settings(ini.path, part)
+            words = sorted({word for line in text for word in _words(line)})
+            write_atomically(part / FILTER_WORDS, b"\n".join(words))
             write_atomically(part / INI_NAME, ini.to_bytes())
             part.rename(folder)
     return ini, done

@@ -84,6 +84,18 @@ def test_another_weight_begins_anew(phrasescore: Phrasescore, ini: Path, tmp_pat
     assert (tmp_path / "out").read_bytes() == (tmp_path / "fresh").read_bytes()
 
 
+def test_tables_filtered_to_another_text_get_a_warning(
+    phrasescore: Phrasescore, ini: Path, tmp_path: Path
+) -> None:
+    """Such tables lack phrases of the input: the translations are worse, and nothing fails."""
+    (tmp_path / "dev").write_bytes(b"s0 s1\n")
+    phrasescore("filter", ini, "--input", "dev", "-o", "filtered").well()
+    part = phrasescore("decode", "filtered", stdin=b"s1 s0\n").well()
+    assert b"filtered to" not in part.stderr
+    other = phrasescore("decode", "filtered", "-i", "text").well()
+    assert b"3 words of the input are not in the text that the tables in" in other.stderr
+
+
 def test_nothing_to_decode_is_whole_files(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:

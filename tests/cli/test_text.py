@@ -45,6 +45,13 @@ def test_files_sides_and_options_overrule_the_system(
     assert done.stdout == b"it 's a | b\n"
 
 
+def test_prepared_text_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
+    """A second preparation would escape the entities of the first."""
+    done = phrasescore("preprocess", "--system", "system", stdin=TOKENS)
+    assert b"warning: 2 lines with entities such as &apos;, escaped once more" in done.stderr
+    assert phrasescore("preprocess", "--system", "system", stdin=RAW).stderr == b""
+
+
 def test_a_language_without_rules_is_named(phrasescore: Phrasescore) -> None:
     """The user learns what is used instead of rules for the language; the text is prepared."""
     done = phrasescore("preprocess", "--language", "xx", stdin=b"a.\n")

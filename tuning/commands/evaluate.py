@@ -55,8 +55,8 @@ class ScoringOptions(Options):
     metrics: tuple[MetricName, ...] = option(
         METRICS,
         "A metric to compute; may be repeated. accuracy is the share of lines that equal a "
-        "reference; cer and wer are error rates of characters and words.  [default: bleu, chrf and "
-        "ter]",
+        "reference; cer and wer are error rates of characters and words; ter takes the longest.  "
+        "[default: bleu, chrf and ter]",
         "--metric",
         many=True,
     )

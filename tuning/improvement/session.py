@@ -163,6 +163,7 @@ class _Improvement:
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
             self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
+        self._end = self._end and self._spent  # the other steps are short
         gain = None
         if kept:
             self._do(plan.compare(name))

@@ -27,7 +27,7 @@ def test_each_signal_says_how_to_go_on(
     ):
         os.kill(os.getpid(), number)
     assert str(caught.value) == (
-        "model: stopped; finished work is kept. To continue, type: phrasescore train 'a table'."
+        "model: stopped; finished work is kept. To continue, type: phrasescore train 'a table'"
     )
     assert [signal.getsignal(each) for each in SIGNALS] == before
 

@@ -86,4 +86,7 @@ def test_notes() -> None:
     check_taken_text([b"a", "b\u00a0c".encode(), "d\u202fe".encode()], "x.fr", 1, notes)
     check_taken_text(["f\u2028".encode(), b"\xe9t\xe9"], "x.fr", 4, notes)
     assert notes.counts == {OTHER_SPACES: 3, NOT_UTF8: 1}
-    assert list(notes) == [f"x.fr:2: {OTHER_SPACES} (3 lines)", f"x.fr:5: {NOT_UTF8} (1 line)"]
+    assert list(notes) == [
+        f"x.fr:2: {OTHER_SPACES} (3 lines, also 3, 4)",
+        f"x.fr:5: {NOT_UTF8} (1 line)",
+    ]

@@ -45,12 +45,12 @@ def test_text_as_it_is(tmp_path: Path) -> None:
 
 
 def test_cleaning_keeps_the_sides_together(tmp_path: Path) -> None:
-    """Both sides of a pair are left out together, with a note about the first such line."""
-    done = prepare(tmp_path, b"a\n\nb\nc\n", b"x\ny\n" + b"z " * 81 + b"\nw\n")
+    """Both sides of a pair are left out together, with a note about the first such lines."""
+    done = prepare(tmp_path, b"a\n\nb\nc\n\n", b"x\ny\n" + b"z " * 81 + b"\nw\nv\n")
     assert written(tmp_path) == [b"a\nc\n", b"x\nw\n"]
-    assert done.kept == [True, False, False, True]
+    assert done.kept == [True, False, False, True, False]
     assert [note.removeprefix(f"{tmp_path / 'en'}") for note in done.notes] == [
-        ":2: left out: empty (1 line)",
+        ":2: left out: empty (2 lines, also 5)",
         ":3: left out: too long (1 line)",
     ]
 
