@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from threading import Timer
 from typing import get_type_hints
 
 import click
@@ -21,6 +23,11 @@ from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.processes import usable_cores
 
+_PATIENCE = 10.0  # seconds until a program that waits for translations is told why
+_READS_ALL = (
+    "note: all lines are read, up to the end of input (Ctrl-D on a terminal), before the first is "
+    "translated; Decoder.translate_text of the Python package answers line by line"
+)
 _PRINTED = "report_segmentation", "print_alignment_info", "output_hypo_score"
 _HINTS = get_type_hints(SearchSettings, include_extras=True)
 
@@ -146,6 +153,8 @@ def decode(options: DecodeOptions) -> None:
     input must be preprocessed like the training text (phrasescore preprocess), unless --raw is
     given.
 
+    All of the input is read before the first sentence is translated.
+
     If all outputs are files and the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
@@ -171,15 +180,22 @@ def decode(options: DecodeOptions) -> None:
     usual = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
     threads = options.threads or (usable_cores() if usual == "all" else int(usual))
     with resumable((), [options.output, *paths.values()]):
+        told = Timer(
+            0 if sys.stdin.isatty() else _PATIENCE, click.echo, [_READS_ALL], {"err": True}
+        )
+        told.daemon = True
+        if options.input_path == STANDARD_STREAM:
+            told.start()
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
             from moses_integration.decoder.raw_text import RawText
             from moses_integration.text.preparation import CASE_LOST, read_text
 
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
-            if raw.restore.settings.lowercase:
-                click.echo(CASE_LOST, err=True)
+            for note in (*raw.notes, *([CASE_LOST] if raw.restore.settings.lowercase else [])):
+                click.echo(note, err=True)
         sentences = raw.sentences if raw else read_sentences(given, longest=longest)
+        told.cancel()
         decode_file(
             ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads, raw=raw
         )

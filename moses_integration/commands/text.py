@@ -11,7 +11,7 @@ import click
 
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
-from phrasescore.errors import InputError, counted
+from phrasescore.errors import InputError
 from phrasescore.table.phrase_table import Side
 
 if TYPE_CHECKING:
@@ -96,24 +96,16 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.text.preparation import Preprocessor, read_truecaser, unescape
+    from moses_integration.text.preparation import Preprocessor, read_truecaser
     from moses_integration.text.tokenising import language_notes
 
     settings = options.text_settings()
     for note in language_notes([options.language]) if options.language else ():
         click.echo(f"note: {note}", err=True)
     convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
-    prepared = 0
-
-    def counting(line: str) -> str:
-        nonlocal prepared
-        prepared += settings.escape and unescape(line) != line
-        return convert(line)
-
-    _convert(options.text, options.output, counting, "preprocess")
-    if prepared:
-        what = f"{counted(prepared, 'line')} with entities such as &apos;, escaped once more"
-        click.echo(f"warning: {what}: was the text prepared before?", err=True)
+    _convert(options.text, options.output, convert, "preprocess")
+    for note in convert.notes:
+        click.echo(note, err=True)
 
 
 @command("postprocess", PostprocessOptions)

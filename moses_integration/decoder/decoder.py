@@ -388,14 +388,9 @@ class _Worker:
         self._scores.clear()
         progress = np.zeros(1, PROGRESS)
         while True:
+            own = self._model.language
             search = SentenceSearch(
-                self._model,
-                sentence,
-                self._limits,
-                self._model.language,
-                self._stacks,
-                self._coverages,
-                progress,
+                self._model, sentence, self._limits, own, self._stacks, self._coverages, progress
             )
             status = self._continued(search)
             if status == DONE:

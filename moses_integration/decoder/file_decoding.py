@@ -55,12 +55,9 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))
         if other:
-            what = (
-                f"{counted(len(other), 'word')} of the input {'is' if len(other) == 1 else 'are'}"
-            )
-            why = f"not in the text that the tables in {file.parent} were filtered to"
+            what = f"the input has {counted(len(other), 'word')} that the text lacks to which"
             remedy = "filter the whole tables to this input, or use them unfiltered"
-            click.echo(f"warning: {what} {why}; {remedy}", err=True)
+            click.echo(f"warning: {what} {file.parent} was filtered; {remedy}", err=True)
 
 
 def decode_file(

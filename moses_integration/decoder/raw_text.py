@@ -36,11 +36,13 @@ class RawText:
         sentences: The words of each sentence.
         is_last: Whether a sentence is the last one of its line.
         restore: Turns the tokens of a translation into text.
+        notes: Warnings for the user.
     """
 
     sentences: list[tuple[bytes, ...]]
     is_last: list[bool]
     restore: Postprocessor
+    notes: tuple[str, ...] = ()
 
     @classmethod
     def from_lines(
@@ -74,7 +76,7 @@ class RawText:
                 ]
             sentences += parts
             is_last += [False] * (len(parts) - 1) + [True]
-        return cls(sentences, is_last, Postprocessor(text.target))
+        return cls(sentences, is_last, Postprocessor(text.target), prepare.notes)
 
     def finished(self, decoded: DecodedSentence) -> bytes:
         """Return the finished translation of a sentence, with the blank or line feed after it."""

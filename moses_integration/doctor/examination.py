@@ -103,10 +103,12 @@ def examine(
         words = TextWords(text.tokens(), text.path)
         # build writes its text beside the table, which tuned inis also name
         tables = {path for line, _, path in named_paths(system) if line.kind in TEXT_TABLE_KINDS}
-        for side, compared in zip(get_args(Side), ([text], texts), strict=True):
-            for corpus in sorted({Path(table).with_name(f"corpus.{side}.gz") for table in tables}):
-                if corpus.exists():
+        with Progress("comparing with the training text", unit="texts") as progress:
+            for side, compared in zip(get_args(Side), ([text], texts), strict=True):
+                corpora = {Path(table).with_name(f"corpus.{side}.gz") for table in tables}
+                for corpus in sorted(filter(Path.exists, corpora)):
                     check_writing(found, Text.read(corpus), compared)
+                    progress.advance(1)
     check_text_tables(found, system, words, reference_words)
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)

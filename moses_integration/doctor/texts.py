@@ -39,6 +39,7 @@ _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
+_FEW = 3  # fewer such characters in a text are rather a foreign name than another way to write
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,10 @@ def check_texts(
 
 _PREPROCESS = "phrasescore preprocess"
 _FORMS: tuple[Literal["NFC", "NFD"], ...] = ("NFC", "NFD")
+_WRITE_ONCE = (
+    "write them once, before the text is prepared: perl -CSD -MUnicode::Normalize -pe "
+    r"'$_ = NFC(NFD($_) =~ s/(\p{M})\1+/$1/gr)'"
+)
 _QUOTES, _MARKS, _OTHERS = "quotes", "marks", "characters"
 # the general categories of characters that languages write in several ways
 _KINDS = {"Nd": "digits", "Pi": _QUOTES, "Pf": _QUOTES, "Mn": _MARKS, "Mc": _MARKS, "Me": _MARKS}
@@ -172,7 +177,7 @@ class _Writing:
         """Report marks that stand twice on a letter."""
         twice = Counter(each[1] for each in re.finditer(r"(\W)\1", self.apart) if _is_mark(each[1]))
         if twice:
-            found.warning(self.path, f"marks written twice: {_names(twice)}", "write them once")
+            found.warning(self.path, f"marks written twice: {_names(twice)}", _WRITE_ONCE)
 
     def compare(self, found: Diagnosis, training: _Writing) -> None:
         """Report how this text is written otherwise than the training text."""
@@ -192,7 +197,8 @@ class _Writing:
         for kind, characters in odd.items():
             what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
             what += f"; usual there: {_names(training.marks)}" if kind == _MARKS else ""
-            severity: Severity = "note" if kind == _OTHERS else "warning"
+            is_trifle = kind == _OTHERS or characters.total() < _FEW
+            severity: Severity = "note" if is_trifle else "warning"
             found.add(severity, self.path, what, "write both texts in the same way")
         if self.marks:
             sides = (self.text, training.text), (self.bare, training.bare)

@@ -19,12 +19,14 @@ from pathlib import Path
 
 from moses_integration.system_building.build_settings import MAX_WORDS
 from moses_integration.text.preparation import (
+    ENTITIES,
     Preprocessor,
     TextSettings,
     Truecaser,
     decode_line,
     learn_case,
     read_text,
+    unescape,
 )
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
@@ -75,8 +77,8 @@ class Notes:
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
             (path, line), *others = self.places[what]
-            more = ", ".join(str(number) for other, number in others if other == path)
-            also = f", also {more}" if more else ""
+            more = "".join(f", {number}" for other, number in others if other == path)
+            also = more.replace(",", ", also", 1)
             yield f"{path}:{line}: {what} ({counted(count, 'line')}{also})"
 
 
@@ -195,8 +197,11 @@ class TextSource:
         given = list(map(_words, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
             numbered = enumerate(lines, first)
-            decoded = (decode_line(line, self.path, number) for number, line in numbered)
+            decoded = [decode_line(line, self.path, number) for number, line in numbered]
             lines = [preprocess(line).encode("utf-8") for line in decoded]
+            for number, line in enumerate(decoded if self.settings.escape else (), first):
+                if unescape(line) != line:
+                    notes.add(ENTITIES, self.path, number)
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)

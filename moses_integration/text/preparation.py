@@ -26,7 +26,7 @@ from typing import Literal, get_args
 
 from moses_integration.text.tokenising import Detokenizer, Tokenizer, check_language
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.errors import CorpusError, InputError, SettingsError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.input_files import read_lines
@@ -35,6 +35,7 @@ from phrasescore.table.phrase_table import Side
 SETTINGS_FILE = "text.json"
 _RAW_END = re.compile(r"\w[.?!] *$")
 TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
+ENTITIES = "entities such as &apos;, now escaped once more: was the text prepared before?"
 CASE_LOST = "note: the system is lower-cased, so case is lost; build --case truecase keeps it"
 Form = Literal["NFC"]
 TokenizerName = Literal["unicode", "moses"]
@@ -265,12 +266,14 @@ class Preprocessor:
 
     def __init__(self, settings: TextSettings, truecase: Truecaser | None = None) -> None:
         self._settings, self._truecase = settings, truecase
+        self.prepared = 0  # the lines that have entities already
         if settings.tokenize:
             language = check_language(settings.language)
             self._tokenizer = Tokenizer(language, keeps_words=settings.tokenizer == "unicode")
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
+        self.prepared += self._settings.escape and unescape(line) != line
         line = self._normal(line)
         if self._settings.tokenize:
             # a mark that the tokeniser brings to its letter may become one character with it
@@ -285,6 +288,12 @@ class Preprocessor:
             text = " ".join(_CHARACTER_TOKENS.get(character, character) for character in text)
         text = escape(text) if self._settings.escape else text
         return " ".join(self._truecase(text.split(" "))) if self._truecase else text
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A warning if lines had entities, which are now escaped once more."""
+        said = f"warning: {counted(self.prepared, 'line')} with {ENTITIES}"
+        return (said,) if self.prepared else ()
 
     def _normal(self, text: str) -> str:
         form = self._settings.form

@@ -17,6 +17,7 @@ from typing import Any
 from phrasescore.errors import CorpusError, MissingDependencyError, ModelError, refusal, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.progress import Progress
 
 BYTE_PAIRS = "byte-pairs.txt"  # the name of the file beside vocabularies
 MARK = b"@@"
@@ -80,7 +81,8 @@ class BytePairs:
                 remedy="leave out --byte-pairs",
             )
         found = io.StringIO()
-        with contextlib.redirect_stderr(io.StringIO()):  # hide the progress bar of subword-nmt
+        # hide the progress bar of subword-nmt
+        with Progress("learning byte pairs"), contextlib.redirect_stderr(io.StringIO()):
             learn([f"{word} {count}" for word, count in words.items()], found, merges, is_dict=True)
         return cls(found.getvalue())
 

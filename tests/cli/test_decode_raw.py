@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,22 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     forgotten = phrasescore("decode", ini, stdin=b"s0.\ns1.\n").stderr
     assert b"warning: the input looks like raw text; with --raw" in forgotten
     assert b"raw text" not in done.stderr
+    assert b"prepared before" not in done.stderr
+    twice = phrasescore("decode", ini, "--raw", stdin=b"s0 &apos; s1 .\n").stderr
+    assert b"warning: 1 line with entities such as &apos;, now escaped once more" in twice
+
+
+def test_who_waits_for_an_answer_is_told(ini: Path, tmp_path: Path) -> None:
+    """A program that keeps the pipe open learns that all lines are read first."""
+    command = [sys.executable, "-m", "phrasescore", "decode", str(ini)]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.write(b"s0\n")
+        process.stdin.flush()
+        assert process.stderr.readline().startswith(b"note: all lines are read, up to the end")
+        assert process.communicate()[0].count(b"\n") == 1
 
 
 def test_the_python_call_gives_the_lines_of_the_command(

@@ -37,7 +37,7 @@ def call(toy: ToySystem, output: str) -> list[str | Path]:
     """Return the command line."""
     train = toy.ini.parents[1] / "train"
     return [
-        "improve", toy.ini, "--parallel", train / "dev.src", train / "dev.trg",
+        "improve", toy.ini.parent, "--parallel", train / "dev.src", train / "dev.trg",
         "--source", toy.source, "--reference", toy.reference, "-o", output, "--passes", "20",
     ]  # fmt: skip
 

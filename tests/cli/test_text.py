@@ -48,7 +48,7 @@ def test_files_sides_and_options_overrule_the_system(
 def test_prepared_text_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
     """A second preparation would escape the entities of the first."""
     done = phrasescore("preprocess", "--system", "system", stdin=TOKENS)
-    assert b"warning: 2 lines with entities such as &apos;, escaped once more" in done.stderr
+    assert b"warning: 2 lines with entities such as &apos;, now escaped once more" in done.stderr
     assert phrasescore("preprocess", "--system", "system", stdin=RAW).stderr == b""
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from moses_integration.commands.build import BuildOptions
+from moses_integration.commands.options import SYSTEM
 from moses_integration.system_building.build_settings import Case
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import BoundedInt, Result, say
@@ -18,7 +19,7 @@ _FILE = PathName(Use.READ, Path)
 class ImproveOptions(Result):
     """Options of ``improve``."""
 
-    system: Path | None = argument(_FILE, "[SYSTEM]", required=False)
+    system: str | None = argument(SYSTEM, "[SYSTEM]", required=False)
     parallel: tuple[Path, Path] = option(
         _FILE,
         "The parallel text: with SYSTEM, the text that it was built from, in its tokens; "
@@ -86,7 +87,7 @@ def improve(options: ImproveOptions) -> None:
 
     plan = ImprovePlan(
         Path(options.output).absolute(),
-        None if options.system is None else options.system.absolute(),
+        None if options.system is None else Path(options.system).absolute(),
         (options.parallel[0].absolute(), options.parallel[1].absolute()),
         (options.source.absolute(), options.reference.absolute()),
         options.build_options,

@@ -27,7 +27,7 @@ from phrasescore.runs.processes import phrasescore_command
 PROGRAM, COMMANDS = "phrasescore", "commands.sh"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
-_MINUTE = 60.0
+_FIRST_TOLD, _TOLD_AGAIN = 10.0, 60.0  # seconds until the progress of a step is told
 _END_OF_LOG = 4096  # bytes
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
@@ -225,10 +225,10 @@ class Runner:
                 raise PhrasescoreError(
                     f"the step {step.name} could not be started ({error.strerror})", path=words[0]
                 ) from None
-        signals, sent, until, told_last = iter(_SIGNALS), 0, 0.0, time.monotonic()
+        signals, sent, until, tells = iter(_SIGNALS), 0, 0.0, time.monotonic() + _FIRST_TOLD
         while process.poll() is None:
-            if time.monotonic() > told_last + _MINUTE:
-                told_last = time.monotonic()
+            if time.monotonic() > tells:
+                tells = time.monotonic() + _TOLD_AGAIN
                 self._tell_progress(step)
             if self._stops > sent or (sent and time.monotonic() > until):
                 number, patience = next(signals, _SIGNALS[-1])

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
 from moses_integration.doctor.texts import Text, TextWords
+from moses_integration.ini.moses_ini import ini_of
 from moses_integration.ini.rescoring_file import Rescoring
 from moses_integration.text.preparation import SETTINGS_FILE, decode_line, looks_raw, read_settings
 from phrasescore.errors import InputError, SettingsError, counted
@@ -64,6 +66,8 @@ _SECONDS_TO_MEASURE = 10.0
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
+# what Moses's preparation makes of characters; raw text has them in few lines
+_ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
 _LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
@@ -128,7 +132,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
     check_texts(plan)
     check_tokens(plan, say)
     with held(plan.folder, inside=True):
-        inputs = [*plan.inputs, *([plan.system] if plan.system else ())]
+        inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
         begin(plan.folder, work, inputs, "name a new folder, or give the inputs as before")
         if not has_record(plan.folder, ImproveRecord):
@@ -435,13 +439,21 @@ def check_texts(plan: ImprovePlan) -> None:
 
 
 def check_tokens(plan: ImprovePlan, say: Say) -> None:
-    """Refuse raw text for a system of tokens; if the system has no ``text.json``, only warn.
+    """Refuse raw text for a system of tokens, and prepared text for ``--tokenize``.
+
+    If the system has no ``text.json``, there is only a warning.
 
     Raises:
-        InputError: A text looks raw.
+        InputError: A text looks raw, or prepared.
         SettingsError: ``text.json`` is damaged.
     """
     if plan.system is None:
+        for path in plan.inputs if "--tokenize" in plan.build else ():
+            found = [_ENTITY.search(line) is not None for line in read_lines(path)]
+            if sum(found) > _FEW * len(found):
+                problem = f"{counted(sum(found), 'line')} with entities such as &apos;, which "
+                problem += "only prepared text has, but --tokenize is for raw text"
+                raise InputError(problem, path=path, remedy="give the raw text, or no --tokenize")
         return
     folder = plan.system if plan.system.is_dir() else plan.system.parent
     system = read_settings(folder) if (folder / SETTINGS_FILE).exists() else None

@@ -346,8 +346,8 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
     last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
     if best.number == 1 and best.bleu < 1:
         yield (
-            "no round decoded better than the start weights, so the result is the untuned system; "
-            "try --optimizer mira, another --seed or a longer dev set"
+            "no round decoded better than the start weights, so the search keeps them; try "
+            "--optimizer mira, another --seed or a longer dev set"
         )
     elif last is best and last.score > earlier + _STILL_RISING:
         yield "the score was still rising in the last round; more --rounds continue this run"

@@ -56,6 +56,16 @@ def test_other_writing_is_named(training: str, text: str, where: str, what: str)
     assert any(place == where and what in said for place, said in findings(training, text))
 
 
+def test_a_foreign_name_is_no_other_way_to_write() -> None:
+    """One or two rare marks are noted; more of them are a warning."""
+    for count, severity in ((2, "note"), (3, "warning")):
+        found = Diagnosis()
+        texts = (Text(name, (text.encode(),), True) for name, text in
+                 (("training", TRAINING), ("text", f"a{LINE_BELOW} " * count)))  # fmt: skip
+        check_writing(found, next(texts), texts)
+        assert [each.severity for each in found.findings if "never" in each.what] == [severity]
+
+
 def test_a_built_system_is_compared_with_its_corpus(tmp_path: Path) -> None:
     """The corpus that ``build`` leaves beside the table is the training text; any ini finds it."""
     from moses_integration.doctor.examination import examine

@@ -209,8 +209,8 @@ def test_another_signal_ends_the_patience(tmp_path: Path, monkeypatch: pytest.Mo
 def test_announced_steps_tell_their_progress(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Once a minute, the last line of a command's log is printed."""
-    monkeypatch.setattr(runner, "_MINUTE", 0.1)
+    """After ten seconds, and then once a minute, the last line of a command's log is printed."""
+    monkeypatch.setattr(runner, "_FIRST_TOLD", 0.1)
     said: list[str] = []
     step = shell(tmp_path, "out", "echo one; echo two; sleep 1; echo y > out")
     for is_announced in (True, False):

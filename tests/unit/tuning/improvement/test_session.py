@@ -129,7 +129,10 @@ def test_the_page(tmp_path: Path) -> None:
     assert "does not use it" not in text
     for name, user in (("language-model", "the search"), ("sentence-model", "rescoring")):
         unused = dataclasses.replace(record, benefits={name: benefit("NeuralLM0", 0.002, 0.0)})
-        assert f"+2.20); its tuned weight is 0, so {user} does not use it |" in page(unused, plan)
+        assert (
+            f"+2.20); yet its weight, tuned on all sentences, is 0, so {user} does not use it |"
+            in page(unused, plan)
+        )
     plan.folder.joinpath("system").mkdir(parents=True)
     (plan.folder / "system" / "text.json").touch()
     assert "/system --raw <" in page(record, plan)
@@ -154,6 +157,18 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     short.write_bytes(b"\xe9t\xe9\n")
     with pytest.raises(CorpusError, match="not UTF-8"):
         check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, short)))
+
+
+def test_prepared_texts_are_refused_where_raw_text_is_prepared(tmp_path: Path) -> None:
+    """Otherwise the system would learn entities that were escaped twice."""
+    raw, prepared = tmp_path / "raw", tmp_path / "prepared"
+    raw.write_text("It's AT&amp;T.\n" * 60)
+    prepared.write_text("it &apos;s .\n" * 2 + "no .\n" * 58)
+    output, tokenize = tmp_path / "better", ("--tokenize", "en", "fr")
+    check_tokens(ImprovePlan(output, None, (raw, raw), (raw, raw), tokenize), print)
+    check_tokens(ImprovePlan(output, None, (prepared, prepared), (raw, raw)), print)
+    with pytest.raises(InputError, match="2 lines with entities such as &apos;"):
+        check_tokens(ImprovePlan(output, None, (raw, raw), (raw, prepared), tokenize), print)
 
 
 def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:

@@ -178,8 +178,8 @@ def _round(number: int, score: float, length_ratio: float = 1.0) -> TunedRound:
 @pytest.mark.parametrize(
     ("rounds", "said"),
     [
-        ([_round(1, 0.3), _round(2, 0.2)], "untuned system"),
-        ([_round(1, 0.3)], "untuned system"),
+        ([_round(1, 0.3), _round(2, 0.2)], "than the start weights, so the search keeps them"),
+        ([_round(1, 0.3)], "than the start weights, so the search keeps them"),
         ([_round(1, 0.3), _round(2, 0.32)], "still rising"),
         ([_round(1, 0.3), _round(2, 0.1, 4.4), _round(3, 0.31), _round(4, 0.3)], "2: up to 4.4"),
         ([_round(1, 0.3), _round(2, 0.32, 0.85), _round(3, 0.3)], "0.85 words per word"),
