@@ -180,9 +180,8 @@ def decode(options: DecodeOptions) -> None:
     usual = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
     threads = options.threads or (usable_cores() if usual == "all" else int(usual))
     with resumable((), [options.output, *paths.values()]):
-        told = Timer(
-            0 if sys.stdin.isatty() else _PATIENCE, click.echo, [_READS_ALL], {"err": True}
-        )
+        is_typed = sys.stdin is not None and sys.stdin.isatty()
+        told = Timer(0 if is_typed else _PATIENCE, click.echo, [_READS_ALL], {"err": True})
         told.daemon = True
         if options.input_path == STANDARD_STREAM:
             told.start()

@@ -55,9 +55,11 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))
         if other:
-            what = f"the input has {counted(len(other), 'word')} that the text lacks to which"
-            remedy = "filter the whole tables to this input, or use them unfiltered"
-            click.echo(f"warning: {what} {file.parent} was filtered; {remedy}", err=True)
+            what = (
+                f"was filtered to another text, without {counted(len(other), 'word')} of this one"
+            )
+            remedy = "filter the whole tables to this text, or use them unfiltered"
+            click.echo(f"warning: {file.parent} {what}; {remedy}", err=True)
 
 
 def decode_file(
