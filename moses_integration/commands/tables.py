@@ -126,8 +126,8 @@ def filter_tables(options: FilterOptions) -> None:
     from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.rescoring_file import carry_rescoring
     from moses_integration.tables.copying import filter_system
-    from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
-    from phrasescore.table.input_files import read_lines
+    from moses_integration.text.preparation import SETTINGS_FILE
+    from phrasescore.table.input_files import looks_raw, read_lines
 
     folder = Path(options.output)
     ini = MosesIni.read(options.ini)

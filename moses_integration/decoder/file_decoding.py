@@ -19,11 +19,12 @@ from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import FILTER_WORDS, files_read, named_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.text.preparation import SETTINGS_FILE, looks_raw
+from moses_integration.text.preparation import SETTINGS_FILE
 from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
 from phrasescore.runs.stream import BlockStream, LineCounts
+from phrasescore.table.input_files import looks_raw
 
 if TYPE_CHECKING:
     from moses_integration.decoder.raw_text import RawText

@@ -39,7 +39,8 @@ _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
-_FEW = 3  # fewer such characters in a text are rather a foreign name than another way to write
+# fewer such characters, in a text or on a line, are rather a few names than another way to write
+_FEW, _RARE = 3, 0.02
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,8 @@ class _Writing:
         for kind, characters in odd.items():
             what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
             what += f"; usual there: {_names(training.marks)}" if kind == _MARKS else ""
-            is_trifle = kind == _OTHERS or characters.total() < _FEW
+            few = max(_FEW, _RARE * len(self.text.split("\n")))
+            is_trifle = kind == _OTHERS or characters.total() < few
             severity: Severity = "note" if is_trifle else "warning"
             found.add(severity, self.path, what, "write both texts in the same way")
         if self.marks:
@@ -225,7 +227,11 @@ _TOKENISE = f"{_PREPROCESS} --system FOLDER if `build` made the system, or --lan
 _CLEARLY_MORE = 1.25
 # name of a spelling -> its function, and the advice if words are known in this spelling
 _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
-    "in lower case": (str.lower, f"lower-case this text: {_PREPROCESS} --lowercase"),
+    "in lower case": (
+        str.lower,
+        f"prepare its case like the system's: {_PREPROCESS} --system FOLDER --side SIDE, or, for a "
+        f"lower-cased system, {_PREPROCESS} --lowercase",
+    ),
     "with a capital letter": (
         lambda word: word[:1].upper() + word[1:],
         f"the case differs from that of the training text: prepare both texts in the same way "

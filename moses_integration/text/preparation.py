@@ -33,7 +33,6 @@ from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import Side
 
 SETTINGS_FILE = "text.json"
-_RAW_END = re.compile(r"\w[.?!] *$")
 TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
 ENTITIES = "entities such as &apos;, now escaped once more: was the text prepared before?"
 CASE_LOST = "note: the system is lower-cased, so case is lost; build --case truecase keeps it"
@@ -94,7 +93,10 @@ class TextSettings:
         if self.characters and self.tokenize:
             raise SettingsError("tokens can be words or characters, but both were requested")
         if self.truecase and (self.lowercase or self.characters):
-            raise SettingsError("only words that are not lower-cased can be truecased")
+            raise SettingsError(
+                "only words that are not lower-cased can be truecased",
+                remedy="leave out --lowercase, or give --language instead of --system",
+            )
 
 
 @dataclass(frozen=True)
@@ -331,19 +333,6 @@ class Postprocessor:
         if self._capitalize:
             text = _FIRST_LETTER.sub(lambda letter: letter[0].title(), text, count=1)
         return text
-
-
-def looks_raw(ends: Iterable[str]) -> bool:
-    """Tell whether most lines end in a word with a full stop, which tokenised text separates.
-
-    Args:
-        ends: The lines, or their last words.
-
-    >>> looks_raw(["A house.", "Two houses?"]), looks_raw(["a house .", "the end"])
-    (True, False)
-    """
-    raw = [_RAW_END.search(end) is not None for end in ends]
-    return 2 * sum(raw) > len(raw)
 
 
 def read_text(path: str | Path) -> Iterator[str]:

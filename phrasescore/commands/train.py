@@ -22,6 +22,7 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
+from phrasescore.table.input_files import file_looks_raw
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
     DEFAULTS,
@@ -290,4 +291,7 @@ def train(options: TrainOptions) -> None:
     from phrasescore.training.session import train_model
 
     refuse_unwritable_folder(options.paths[-1])
+    for path in options.paths[:-1] if options.training.model_kind.of_sentences else ():
+        if file_looks_raw(path):
+            click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
     train_model(options.training)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import itertools
 import math
 import re
 import sys
@@ -33,6 +34,8 @@ HIDDEN_GZIP = (
     "gzip data, but the name does not end in .gz: Moses reads nothing from such a reordering table"
 )
 _BLOCK = 1 << 20
+_LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
+_RAW_END = re.compile(r"\w[.?!] *$")
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20
 _WHOLE = re.compile(rb"[0-9]{1,400}")
@@ -138,6 +141,25 @@ def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
     with open_input(path, is_text=is_text) as stream:
         for line in stream:
             yield line.removesuffix(b"\n")
+
+
+def file_looks_raw(path: str | Path) -> bool:
+    """Tell whether most lines at the beginning of a text end in a word with a full stop."""
+    lines = itertools.islice(read_lines(path), _LINES_TO_JUDGE)
+    return looks_raw(line.strip()[-9:].decode("utf-8", "ignore") for line in lines if line.strip())
+
+
+def looks_raw(ends: Iterable[str]) -> bool:
+    """Tell whether most lines end in a word with a full stop, which tokenised text separates.
+
+    Args:
+        ends: The lines, or their last words.
+
+    >>> looks_raw(["A house.", "Two houses?"]), looks_raw(["a house .", "the end"])
+    (True, False)
+    """
+    raw = [_RAW_END.search(end) is not None for end in ends]
+    return 2 * sum(raw) > len(raw)
 
 
 def read_whole(path: str | Path) -> bytes:

@@ -35,6 +35,15 @@ def sentences(count: int) -> list[bytes]:
     return made
 
 
+def test_raw_text_gets_a_warning(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """A model of raw text knows few words of the system's tokens."""
+    for text, warns in {b"w1 w2.\n": True, b"w1 w2 .\n": False}.items():
+        (tmp_path / "train.fr.gz").write_bytes(gzip.compress(text * 50))
+        options = "--held-out-text", "train.fr.gz", "--max-epochs", "1", "--overwrite"
+        done = phrasescore(*TRAIN, *options).well()
+        assert (b"train.fr.gz looks like raw text; preprocess it first" in done.stderr) == warns
+
+
 def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     """Training reports held-out figures and ln Z near 0; score-text gives the same perplexity."""
     text = sentences(2000)

@@ -7,7 +7,6 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 
 from __future__ import annotations
 
-import itertools
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +17,7 @@ from typing import Any, ClassVar
 from moses_integration.doctor.texts import Text, TextWords
 from moses_integration.ini.moses_ini import ini_of
 from moses_integration.ini.rescoring_file import Rescoring
-from moses_integration.text.preparation import SETTINGS_FILE, decode_line, looks_raw, read_settings
+from moses_integration.text.preparation import SETTINGS_FILE, decode_line, read_settings
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
@@ -27,7 +26,7 @@ from phrasescore.runs.json_files import read_object
 from phrasescore.runs.ledger import Step, begin, entry_of, read_entry
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
-from phrasescore.table.input_files import read_lines
+from phrasescore.table.input_files import file_looks_raw, read_lines
 from phrasescore.table.phrase_table import SIDES
 from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
 from tuning.improvement.plan import (
@@ -68,7 +67,6 @@ _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequenci
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 # what Moses's preparation makes of characters; raw text has them in few lines
 _ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
-_LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
 _PAGE = """\
@@ -448,21 +446,14 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
         SettingsError: ``text.json`` is damaged.
     """
     if plan.system is None:
-        for path in plan.inputs if "--tokenize" in plan.build else ():
-            found = [_ENTITY.search(line) is not None for line in read_lines(path)]
-            if sum(found) > _FEW * len(found):
-                problem = f"{counted(sum(found), 'line')} with entities such as &apos;, which "
-                problem += "only prepared text has, but --tokenize is for raw text"
-                raise InputError(problem, path=path, remedy="give the raw text, or no --tokenize")
+        _check_new(plan, say)
         return
     folder = plan.system if plan.system.is_dir() else plan.system.parent
     system = read_settings(folder) if (folder / SETTINGS_FILE).exists() else None
     corpus = [folder / f"corpus.{side}.gz" for side in SIDES]
     for path, side in zip(plan.inputs, (*SIDES, *SIDES, SIDES[1]), strict=False):
         settings = None if system is None else getattr(system, side)
-        lines = itertools.islice(read_lines(path), _LINES_TO_JUDGE)
-        ends = [line.strip()[-9:].decode("utf-8", "ignore") for line in lines if line.strip()]
-        if not looks_raw(ends):
+        if not file_looks_raw(path):
             continue
         if settings is None:
             say(f"warning: {path} looks like raw text; the system needs text in its tokens")
@@ -472,6 +463,20 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
                 remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"
             problem = "the text looks like raw text, but the system needs text in its tokens"
             raise InputError(problem, path=path, remedy=remedy)
+
+
+def _check_new(plan: ImprovePlan, say: Say) -> None:
+    """Refuse prepared text for ``--tokenize``; warn of raw text without it."""
+    for path in plan.inputs:
+        if "--tokenize" not in plan.build:
+            if file_looks_raw(path):
+                say(f"warning: {path} looks like raw text; --tokenize would prepare it")
+            continue
+        found = [_ENTITY.search(line) is not None for line in read_lines(path)]
+        if sum(found) > _FEW * len(found):
+            problem = f"{counted(sum(found), 'line')} with entities such as &apos;, which only "
+            problem += "prepared text has, but --tokenize is for raw text"
+            raise InputError(problem, path=path, remedy="give the raw text, or no --tokenize")
 
 
 def _training(model: Path) -> Mapping[str, Any]:

@@ -349,7 +349,7 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
             "no round decoded better than the start weights, so the search keeps them; try "
             "--optimizer mira, another --seed or a longer dev set"
         )
-    elif last is best and last.score > earlier + _STILL_RISING:
+    elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
         yield "the score was still rising in the last round; more --rounds continue this run"
     if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)

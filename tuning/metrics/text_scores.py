@@ -31,10 +31,10 @@ from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import References
-from moses_integration.text.preparation import looks_raw, read_text
+from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
 from phrasescore.runs.json_files import JsonObject
-from phrasescore.table.input_files import line_end_notes, read_lines
+from phrasescore.table.input_files import line_end_notes, looks_raw, read_lines
 from phrasescore.table.phrase_table import Side, scored_tokens, words_of
 from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
@@ -197,8 +197,14 @@ class ReferenceTexts:
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
+        is_raw, tokenised = looks_raw(self.lines[0]), sum(line.endswith(" .") for line in lines)
+        if is_raw and 2 * tokenised > len(lines):
+            notes.append(
+                f"{path} looks tokenised, but {self.paths[0]} does not: finish it with phrasescore "
+                "postprocess, or translate with decode --raw"
+            )
         if self._tokenizer is None and "bleu" in self.scoring.metrics:
-            if looks_raw(self.lines[0]):
+            if is_raw:
                 notes.append(
                     f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
                     "score it with --tokenize 13a"

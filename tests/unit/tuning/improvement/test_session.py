@@ -180,11 +180,13 @@ def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:
     system, output = toy.ini, tmp_path / "better"
     check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
     assert said == [f"warning: {raw} looks like raw text; the system needs text in its tokens"] * 2
+    said.clear()
     check_tokens(ImprovePlan(output, None, (raw, raw), (raw, raw)), said.append)
+    assert said == [f"warning: {raw} looks like raw text; --tokenize would prepare it"] * 4
     words = TextSettings("en", tokenize=False)
     write_settings(folder, SystemText(words, words))
     check_tokens(ImprovePlan(output, system, (raw, raw), texts), said.append)
-    assert len(said) == 2
+    assert len(said) == 4
     tokens = TextSettings("en")
     write_settings(folder, SystemText(tokens, tokens))
     check_tokens(ImprovePlan(output, system, texts, texts, (), toy.reference), said.append)

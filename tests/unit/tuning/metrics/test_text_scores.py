@@ -150,3 +150,6 @@ def test_raw_text_is_noted_unless_it_is_tokenised(tmp_path: Path) -> None:
     for tokenize, noted in (("none", True), ("13a", False)):
         texts = ReferenceTexts([raw], TextScoring(("bleu",), tokenize=tokenize))
         assert ("looks like raw text" in "".join(texts.score(raw).notes)) == noted
+        tokens = write(tmp_path / "hyp", ["a house .", "two houses .", "the end"])
+        assert "looks tokenised, but" in "".join(texts.score(tokens).notes)
+        assert "looks tokenised" not in "".join(texts.score(raw).notes)
