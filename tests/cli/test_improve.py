@@ -92,7 +92,7 @@ def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path
         (["-o", "toy"], "has no run.json"),
         (["-o", "toy/lm.arpa"], "a file, where a folder was expected"),
         (["--target-text", "/dev/null"], "the text contains no sentence"),
-        (["--tokenize", "en", "fr"], "moses.ini was read as SYSTEM"),
+        (["--tokenize", "en", "fr"], "toy was read as SYSTEM"),
         (["--parallel", "toy/dev.src", "--json"], "a file is missing for --parallel"),
         (["--time", "2h"], "--time and --passes exclude each other"),
     ],

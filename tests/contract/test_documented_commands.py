@@ -56,8 +56,11 @@ def test_every_page(tmp_path: Path) -> None:
         script = commands(page)
         assert "phrasescore " in script
         if page.name == "README.md":  # it begins with the reader's own texts and system
-            own = "cp sample_corpus/train.* system/moses.ini system/phrase-table.gz .; rm -r model"
-            script = f"{own}\n{script}"
+            own = "mkdir prepared; cp dev.en dev.fr prepared; cp sample_corpus/{train,dev}.?? .\n"
+            own += "cp system/moses.ini system/phrase-table.gz .; rm -r model"
+            # from `doctor` on, the texts are those of a system of tokens
+            rest = "cp prepared/* .\nphrasescore doctor"
+            script = f"{own}\n{script.replace('phrasescore doctor', rest, 1)}"
         run_script(script, tmp_path).well()
     assert (tmp_path / "tuned" / "moses.ini").exists()
     assert (tmp_path / "translation.fr").read_bytes().count(b"\n") == LINES["test"]
