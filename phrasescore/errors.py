@@ -62,6 +62,7 @@ class PhrasescoreError(Exception):
     """
 
     exit_code = 1
+    remedy_ends_in_command = False  # a full stop after a command would be copied with it
 
     def __init__(
         self,
@@ -91,8 +92,7 @@ class PhrasescoreError(Exception):
             name = "standard input" if str(self.path) == "-" else _place(self.path)
             place = f"{name}:{self.line}: " if self.line is not None else f"{name}: "
         remedy = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        # a full stop after a command would be copied with it
-        stop = "" if "type: " in remedy else "."
+        stop = "" if remedy and self.remedy_ends_in_command else "."
         return terminal_text(f"{place}{self.problem}{remedy}{stop}")
 
 
@@ -215,6 +215,7 @@ class InterruptedWorkError(PhrasescoreError):
     """Ctrl-C, SIGTERM or SIGHUP, after everything was saved that the work needs to continue."""
 
     exit_code = 130
+    remedy_ends_in_command = True
 
 
 def counted(count: int, noun: str) -> str:

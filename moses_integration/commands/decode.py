@@ -140,6 +140,16 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
     )
 
 
+def _note_for_waiting(path: str) -> Timer:
+    """Return a timer for the note that all lines are read first; it runs for standard input."""
+    is_typed = sys.stdin is not None and sys.stdin.isatty()
+    timer = Timer(0 if is_typed else _PATIENCE, click.echo, [_READS_ALL], {"err": True})
+    timer.daemon = True
+    if path == STANDARD_STREAM:
+        timer.start()
+    return timer
+
+
 @command("decode", DecodeOptions, short_help="Translate with a moses.ini.")
 def decode(options: DecodeOptions) -> None:
     """Translate sentences, one per line, with SYSTEM: a moses.ini, or the folder of a system.
@@ -180,21 +190,17 @@ def decode(options: DecodeOptions) -> None:
     usual = [*ini.values("threads"), "all"][0]  # `FeatureSet.from_ini` checked the value
     threads = options.threads or (usable_cores() if usual == "all" else int(usual))
     with resumable((), [options.output, *paths.values()]):
-        is_typed = sys.stdin is not None and sys.stdin.isatty()
-        told = Timer(0 if is_typed else _PATIENCE, click.echo, [_READS_ALL], {"err": True})
-        told.daemon = True
-        if options.input_path == STANDARD_STREAM:
-            told.start()
+        note = _note_for_waiting(options.input_path)
         given, longest, raw = options.input_path, options.max_sentence_length, None
         if options.raw:
             from moses_integration.decoder.raw_text import RawText
             from moses_integration.text.preparation import CASE_LOST, read_text
 
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
-            for note in (*raw.notes, *([CASE_LOST] if raw.restore.settings.lowercase else [])):
-                click.echo(note, err=True)
+            for said in (*raw.notes, *([CASE_LOST] if raw.restore.settings.lowercase else [])):
+                click.echo(said, err=True)
         sentences = raw.sentences if raw else read_sentences(given, longest=longest)
-        told.cancel()
+        note.cancel()
         decode_file(
             ini, decoder, sentences, paths, printed=printed, nbest=nbest, threads=threads, raw=raw
         )

@@ -39,7 +39,7 @@ _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
-# fewer such characters, in a text or on a line, are rather a few names than another way to write
+# fewer such characters, in all or for each line, come from names, not from another way of writing
 _FEW, _RARE = 3, 0.02
 
 
@@ -195,10 +195,10 @@ class _Writing:
             # any letter that training saw is usual; other characters must not be much rarer there
             if not seen or (kind != _OTHERS and count > _ODD * seen * ratio):
                 odd.setdefault(kind, Counter())[each] = count
+        few = max(_FEW, _RARE * (self.text.count("\n") + 1))
         for kind, characters in odd.items():
             what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
             what += f"; usual there: {_names(training.marks)}" if kind == _MARKS else ""
-            few = max(_FEW, _RARE * len(self.text.split("\n")))
             is_trifle = kind == _OTHERS or characters.total() < few
             severity: Severity = "note" if is_trifle else "warning"
             found.add(severity, self.path, what, "write both texts in the same way")

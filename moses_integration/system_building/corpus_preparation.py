@@ -24,9 +24,9 @@ from moses_integration.text.preparation import (
     TextSettings,
     Truecaser,
     decode_line,
+    has_entities,
     learn_case,
     read_text,
-    unescape,
 )
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
@@ -77,8 +77,8 @@ class Notes:
     def __iter__(self) -> Iterator[str]:
         for what, count in self.counts.items():
             (path, line), *others = self.places[what]
-            more = "".join(f", {number}" for other, number in others if other == path)
-            also = more.replace(",", ", also", 1)
+            more = [str(number) for other, number in others if other == path]
+            also = f", also {', '.join(more)}" if more else ""
             yield f"{path}:{line}: {what} ({counted(count, 'line')}{also})"
 
 
@@ -200,7 +200,7 @@ class TextSource:
             decoded = [decode_line(line, self.path, number) for number, line in numbered]
             lines = [preprocess(line).encode("utf-8") for line in decoded]
             for number, line in enumerate(decoded if self.settings.escape else (), first):
-                if unescape(line) != line:
+                if has_entities(line):
                     notes.add(ENTITIES, self.path, number)
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:

@@ -200,6 +200,11 @@ def unescape(text: str) -> str:
     return text
 
 
+def has_entities(line: str) -> bool:
+    """Tell whether a line has an entity that `escape` would escape once more."""
+    return "&" in line and unescape(line) != line
+
+
 class Truecaser:
     """Gives words their usual case.
 
@@ -275,7 +280,7 @@ class Preprocessor:
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
-        self.prepared += self._settings.escape and unescape(line) != line
+        self.prepared += self._settings.escape and has_entities(line)
         line = self._normal(line)
         if self._settings.tokenize:
             # a mark that the tokeniser brings to its letter may become one character with it
