@@ -51,7 +51,7 @@ Records: TypeAlias = NDArray[Any]
 _PATIENCE = 1.0  # total seconds of compiling before the message
 _MAX_WAIT = 600.0  # maximum wait in seconds; a suspended process must not block others for ever
 _PAUSE = 0.01  # seconds between attempts to get the lock
-_KEPT = "once per version; `phrasescore warm-up` does this ahead of time"
+_KEPT = "a minute or two in all, once per version; `phrasescore warm-up` does this ahead of time"
 _NOT_KEPT = (
     "each time, for want of a folder that you alone can write; name one with NUMBA_CACHE_DIR"
 )

@@ -79,7 +79,8 @@ class Notes:
             (path, line), *others = self.places[what]
             more = [str(number) for other, number in others if other == path]
             also = f", also {', '.join(more)}" if more else ""
-            yield f"{path}:{line}: {what} ({counted(count, 'line')}{also})"
+            both = " of both texts" if len(more) < len(others) else ""
+            yield f"{path}:{line}: {what} ({counted(count, 'line')}{both}{also})"
 
 
 def read_parallel_lines(*paths: str | Path) -> Iterator[tuple[int, list[list[bytes]]]]:

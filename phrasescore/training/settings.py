@@ -151,9 +151,13 @@ class TrainingSettings:
         kind = self.model_kind
         more = len(self.inputs) - len(kind.inputs)
         if more < 0 or (more and kind.reads_source):
+            fitting = [other for other in KINDS if len(other.inputs) == len(self.inputs)]
             raise SettingsError(
                 f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but got "
-                f"{counted(len(self.inputs) + 1, 'name')}"
+                f"{counted(len(self.inputs) + 1, 'name')}",
+                remedy=" or ".join(f"--kind {each.option}" for each in fitting) + " takes so many"
+                if fitting
+                else "",
             )
         for name, value in sorted(vars(self).items()):
             if value in (None, ()) or _has(kind, name):

@@ -42,6 +42,13 @@ def test_json_is_printed_written_or_both(tmp_path: Path, show: bool, write: bool
         assert json.loads(file.read_bytes()) == expected
 
 
+class Reading(Options):
+    """A command with one argument and an input."""
+
+    system: str = argument(click.STRING)
+    input: str = option(click.STRING, "The text.", "-i", default="-")
+
+
 class Drawing(Options):
     """Options that need or exclude each other."""
 
@@ -71,3 +78,11 @@ def test_options_that_need_or_exclude_others(words: list[str], message: str | No
     with pytest.raises(SettingsError, match=message):
         drawing.main(["text", *words], standalone_mode=False)
     assert not called
+
+
+def test_more_arguments_than_the_command_has() -> None:
+    """The error of click also names the option for an input, if the command has it."""
+    example = command("example", Reading)(lambda options: None)
+    done = CliRunner().invoke(example, ["one", "two"])
+    assert done.exit_code == 2
+    assert "unexpected extra arguments: two (name the input with -i)" in done.stderr

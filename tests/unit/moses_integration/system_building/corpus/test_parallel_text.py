@@ -90,3 +90,5 @@ def test_notes() -> None:
         f"x.fr:2: {OTHER_SPACES} (3 lines, also 3, 4)",
         f"x.fr:5: {NOT_UTF8} (1 line)",
     ]
+    check_taken_text([b"\xe9"], "x.en", 1, notes)
+    assert [*notes][1] == f"x.fr:5: {NOT_UTF8} (2 lines of both texts)"
