@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from phrasescore.api import Generated, Model, load
     from phrasescore.errors import InputError, ModelError, PhrasescoreError, SettingsError
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"
 
 _ERRORS = ("PhrasescoreError", "InputError", "ModelError", "SettingsError")
 __all__ = ["Generated", "InputError", "Model", "ModelError", "PhrasescoreError", "SettingsError",
