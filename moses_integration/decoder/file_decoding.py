@@ -19,7 +19,7 @@ from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import FILTER_WORDS, files_read, named_paths
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.text.preparation import SETTINGS_FILE
+from moses_integration.text.preparation import SETTINGS_FILE, read_settings
 from phrasescore.errors import counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
@@ -49,8 +49,10 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     """Warn if the input looks like raw text, or if the tables are filtered to another text."""
     settings = Path(ini.path).with_name(SETTINGS_FILE)
     ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
-    if not is_raw and settings.exists() and looks_raw(ends):
-        how = f"with --raw it is prepared as {settings} says"
+    if looks_raw(ends):
+        how = "the system needs text in its tokens"
+        if not is_raw and settings.exists() and read_settings(settings).source.takes_raw_text:
+            how = f"with --raw it is prepared as {settings} says"
         click.echo(f"warning: the input looks like raw text; {how}", err=True)
     files = {Path(path).with_name(FILTER_WORDS) for _, _, path in named_paths(ini)}
     for file in filter(Path.exists, sorted(files)):

@@ -98,6 +98,11 @@ class TextSettings:
                 remedy="leave out --lowercase, or give --language instead of --system",
             )
 
+    @property
+    def takes_raw_text(self) -> bool:
+        """Whether raw text is cut into tokens; if not, the text must consist of tokens already."""
+        return self.tokenize or self.characters
+
 
 @dataclass(frozen=True)
 class SystemText:

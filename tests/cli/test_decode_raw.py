@@ -52,6 +52,15 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     assert b"warning: 1 line with entities such as &apos;, now escaped once more" in twice
 
 
+def test_raw_text_for_a_system_that_does_not_cut_words(phrasescore: Phrasescore, ini: Path) -> None:
+    """--raw cannot prepare text for a system that was built from tokens, so there is a warning."""
+    words = TextSettings(tokenize=False)
+    write_settings(ini.parent, SystemText(words, words))
+    for options in ((), ("--raw",)):
+        done = phrasescore("decode", ini, *options, stdin=b"s0.\ns1.\n").well()
+        assert b"warning: the input looks like raw text; the system needs text in" in done.stderr
+
+
 def test_who_waits_for_an_answer_is_told(ini: Path, tmp_path: Path) -> None:
     """A program that keeps the pipe open learns that all lines are read first."""
     command = [sys.executable, "-m", "phrasescore", "decode", str(ini)]

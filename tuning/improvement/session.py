@@ -385,7 +385,7 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     files = sorted(path for folder in folders for path in folder.glob(_LICENCES))
     stated = (f"{path}: {next(read_lines(path), b'').decode('utf-8', 'replace')}" for path in files)
     system = plan.folder / "system"
-    is_raw = (system / SETTINGS_FILE).exists()
+    is_raw = (system / SETTINGS_FILE).exists() and read_settings(system).source.takes_raw_text
     return _PAGE.format(
         verdict=record.verdict,
         system=system,
@@ -457,7 +457,7 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
             continue
         if settings is None:
             say(f"warning: {path} looks like raw text; the system needs text in its tokens")
-        elif settings.tokenize or settings.characters:
+        elif settings.takes_raw_text:
             remedy = f"prepare it: phrasescore preprocess {path} --system {folder} --side {side}"
             if path in plan.parallel and all(each.is_file() for each in corpus):
                 remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"

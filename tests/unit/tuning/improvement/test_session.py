@@ -134,8 +134,10 @@ def test_the_page(tmp_path: Path) -> None:
             in page(unused, plan)
         )
     plan.folder.joinpath("system").mkdir(parents=True)
-    (plan.folder / "system" / "text.json").touch()
-    assert "/system --raw <" in page(record, plan)
+    for cut in (True, False):
+        words = TextSettings("en", tokenize=cut)
+        write_settings(plan.folder / "system", SystemText(words, words))
+        assert ("/system --raw <" in page(record, plan)) == cut
 
 
 def test_texts_are_checked_first(tmp_path: Path) -> None:
