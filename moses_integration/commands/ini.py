@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -18,7 +19,9 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.stream import keeps_work
 
 if TYPE_CHECKING:
-    from moses_integration.ini.moses_ini import MosesIni
+    from moses_integration.ini.moses_ini import FeatureLine, MosesIni
+
+_COMPARED = 1000  # lines of each table
 
 
 class NewIniOptions(Options):
@@ -160,7 +163,27 @@ def add_column(options: AddColumnOptions) -> None:
         said.append(f"reordering table: {reordering}")
     if after.weights != before.weights:
         said.append(options.advice(before))
-    options.write(options.placed(after), *said, warnings=survey.warnings())
+    warnings = [*survey.warnings(), *_other_scores(place, table)]
+    options.write(options.placed(after), *said, warnings=warnings)
+
+
+def _other_scores(feature: FeatureLine, new: str) -> Iterator[str]:
+    """Yield a warning if none of the first pairs has the scores of the table that is replaced."""
+    from moses_integration.ini.model_files import find_text_table
+    from phrasescore.table.input_files import open_input
+    from phrasescore.table.phrase_table import PIPES
+
+    if (old := find_text_table(feature)) is None:
+        return
+    scores = list[dict[tuple[bytes, ...], list[bytes]]]()
+    for path in (old, new):
+        with open_input(path) as stream:
+            rows = (line.split(PIPES) for line in itertools.islice(stream, _COMPARED))
+            scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2})
+    before, after = scores
+    both = before.keys() & after.keys()
+    if both and not any(after[pair][: len(before[pair])] == before[pair] for pair in both):
+        yield f"its pairs have other scores in {old}: is it the phrase table of this system?"
 
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,10 +13,14 @@ import click
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import InputError
-from phrasescore.table.phrase_table import Side
+from phrasescore.table.phrase_table import SIDES, Side
 
 if TYPE_CHECKING:
     from moses_integration.text.preparation import TextSettings, TokenizerName
+
+# the words of a text, and the lines of the training text, that tell which side a text belongs to
+_WORDS, _LINES = 2000, 10_000
+_CLEARLY_MORE = 0.2  # languages share names and numbers
 
 
 def _side(default: Side) -> Field:
@@ -103,9 +108,37 @@ def preprocess(options: PreprocessOptions) -> None:
     for note in language_notes([options.language]) if options.language else ():
         click.echo(f"note: {note}", err=True)
     convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
-    _convert(options.text, options.output, convert, "preprocess")
-    for note in convert.notes:
+    words = set[str]()
+
+    def convert_and_look(line: str) -> str:
+        tokens = convert(line)
+        if len(words) < _WORDS:
+            words.update(tokens.split(" "))
+        return tokens
+
+    _convert(options.text, options.output, convert_and_look, "preprocess")
+    other_side = _of_other_side(Path(options.system), options.side, words) if options.system else ()
+    for note in (*convert.notes, *other_side):
         click.echo(note, err=True)
+
+
+def _of_other_side(system: Path, side: Side, words: set[str]) -> Iterator[str]:
+    """Yield a warning if the training text of the other side has many more of the words."""
+    from moses_integration.text.preparation import read_text
+
+    other = SIDES[1 - SIDES.index(side)]
+    shares = []
+    for each in (side, other):
+        corpus = system / f"corpus.{each}.gz"
+        if not corpus.exists():
+            return
+        known = {word for line in islice(read_text(corpus), _LINES) for word in line.split(" ")}
+        shares.append(len(words & known) / max(1, len(words)))
+    if shares[1] > shares[0] + _CLEARLY_MORE:
+        yield (
+            f"warning: the {other} side of {system} has {shares[1]:.0%} of the words, and the "
+            f"{side} side {shares[0]:.0%}: does the text need --side {other}?"
+        )
 
 
 @command("postprocess", PostprocessOptions)

@@ -198,7 +198,8 @@ class _Writing:
         few = max(_FEW, _RARE * (self.text.count("\n") + 1))
         for kind, characters in odd.items():
             what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
-            what += f"; usual there: {_names(training.marks)}" if kind == _MARKS else ""
+            if kind == _MARKS and (usual := training.marks - characters):
+                what += f"; usual there: {_names(usual)}"
             is_trifle = kind == _OTHERS or characters.total() < few
             severity: Severity = "note" if is_trifle else "warning"
             found.add(severity, self.path, what, "write both texts in the same way")

@@ -132,7 +132,7 @@ class _Builder:
     def _alignments(self) -> list[FunctionStep]:
         folder, steps = self._folder, list[FunctionStep]()
         for number, path in enumerate(self._inputs.alignments, 1):
-            by, output = {"sha256 of the alignment": sha256_of(path)}, folder.alignment(str(number))
+            by, output = {"the alignment": sha256_of(path)}, folder.alignment(str(number))
             work, read = partial(self._take_links, path, output), (*folder.texts, folder.kept)
             steps.append(Step(f"align-{number}", work, by, read, (output,)))
         for aligner in self.aligners:
@@ -151,7 +151,7 @@ class _Builder:
         texts = zip(self._inputs.language_model_texts, more, strict=True)
         for number, (path, model) in enumerate(texts, 1):
             work = partial(self._prepare_and_estimate, path, model)
-            by = prepared | {"sha256 of the text": sha256_of(path)}
+            by = prepared | {"the text": sha256_of(path)}
             steps.append(Step(f"language-model-{number}", work, by, (), (model,)))
         return steps
 
@@ -159,8 +159,8 @@ class _Builder:
         inputs, settings = self._inputs, self._settings
         names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
         return {
-            "sha256 of the source": sha256_of(inputs.source),
-            "sha256 of the target": sha256_of(inputs.target),
+            "the source text": sha256_of(inputs.source),
+            "the target text": sha256_of(inputs.target),
             "tokenize": list(settings.tokenize or ()),
             "aligned": bool(inputs.alignments),
             **{name: getattr(settings, name) for name in names},

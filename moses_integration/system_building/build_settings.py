@@ -106,6 +106,10 @@ class BuildInputs:
                 )
             with open_input(path):  # raises an error if the file cannot be read
                 pass
+        if self.source.samefile(self.target):
+            raise SettingsError(
+                f"{self.source} is both sides of the parallel text", remedy="name two texts"
+            )
         for path in self.language_model_texts:  # read only after the word alignment
             if not any(line.strip() for line in read_lines(path)):
                 raise CorpusError("the text contains no sentence", path=path)

@@ -50,7 +50,7 @@ class Entry:
         outputs: The digests of the outputs, after the work has finished.
         finished: Whether the work has finished.
         counts: The counts of the work, as JSON values.
-        seconds: The wall-clock time of the last run.
+        seconds: The wall-clock time of the last run; of work that continued, of all runs.
     """
 
     settings: dict[str, Any]
@@ -73,7 +73,11 @@ def entry_of(settings: Mapping[str, Any], inputs: Sequence[str | Path]) -> Entry
 
 
 def differences(
-    before: Entry, now: Entry, inputs: Sequence[object] = (), limits: Collection[str] = ()
+    before: Entry,
+    now: Entry,
+    inputs: Sequence[object] = (),
+    limits: Collection[str] = (),
+    is_other: str = "has changed",
 ) -> list[str]:
     """Describe how two works differ; equal works give equal outputs.
 
@@ -85,6 +89,7 @@ def differences(
         now: The work that a command asks for; a missing setting equals ``None``.
         inputs: The names of the inputs.
         limits: The settings that are limits; ``None`` means no limit.
+        is_other: What to say of an input with another digest.
 
     >>> differences(Entry({"seed": 1, "text": "0" * 64}), Entry({"seed": 2}))
     ['seed was 1 and is now 2', 'text has changed']
@@ -108,7 +113,7 @@ def differences(
         return [*found, f"the work reads {len(now.inputs)} files, not {len(before.inputs)}"]
     names = inputs or [f"input {number + 1}" for number in range(len(now.inputs))]
     digests = zip(names, before.inputs, now.inputs, strict=True)
-    return found + [f"{name} has changed" for name, old, new in digests if old != new]
+    return found + [f"{name} {is_other}" for name, old, new in digests if old != new]
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
@@ -143,7 +148,8 @@ def refuse_another(
     Raises:
         ResumeError: The works differ; the error names each difference.
     """
-    if found := differences(before, now, inputs, limits):
+    # the user may have named another file
+    if found := differences(before, now, inputs, limits, "is not the file that it began with"):
         raise ResumeError(begun_otherwise(found), path=path, remedy=remedy)
 
 
@@ -266,6 +272,8 @@ class Step(Generic[Work]):
         inputs: The files and folders that the step reads.
         outputs: The files and folders that the step creates.
         state: The folder in which the step keeps unfinished work, if any.
+        limits: Settings that are limits. If only they change, and none is lower than that of the
+            finished step, the work continues from its outputs.
     """
 
     name: str
@@ -274,6 +282,7 @@ class Step(Generic[Work]):
     inputs: tuple[Path, ...]
     outputs: tuple[Path, ...]
     state: Path | None = None
+    limits: Mapping[str, float] = field(default_factory=dict)
 
 
 # a step whose function returns counts, as JSON values
@@ -332,9 +341,12 @@ class Ledger:
             SettingsError: An output, or a folder above it, is a link.
         """
         now, entry = self.entry(step), read_entry(self.path(step.name))
-        changes = [] if entry is None else differences(entry, now, step.inputs)
+        changes = [] if entry is None else differences(entry, now, step.inputs, step.limits)
         is_known = entry and not changes and (entry.finished or outputs_are_whole)
-        if entry and is_known and self._is_whole(step, entry):
+        has_grown = entry and any(
+            entry.settings.get(name) != now.settings[name] for name in step.limits
+        )
+        if entry and is_known and not has_grown and self._is_whole(step, entry):
             if not entry.finished:
                 self._finish(step, entry)
             return Outcome(step.name, entry.counts, entry.seconds, resumed=True)
@@ -342,9 +354,11 @@ class Ledger:
         if changes:
             say(f"{step.name}: {'; '.join(changes)}; therefore the step runs again")
             self._delete(step)
-        if outputs_are_whole:
+        # finished work that continues keeps its entry until it has reached the higher limits
+        continues = entry is not None and entry.finished and not changes and has_grown
+        if outputs_are_whole and not continues:
             write_entry(self.path(step.name), now)
-        start = time.monotonic()
+        start = time.monotonic() - (entry.seconds if entry and continues else 0.0)
         counts = dict(step.work())
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))
@@ -356,7 +370,8 @@ class Ledger:
         Raises:
             InputError: An input does not exist.
         """
-        return Entry(dict(step.settings), self.digests(step.inputs), __version__)
+        settings = {**step.settings, **step.limits}
+        return Entry(settings, self.digests(step.inputs), __version__)
 
     def _finish(self, step: Step[Any], begun: Entry) -> None:
         outputs = self.digests(step.outputs)
@@ -422,6 +437,12 @@ class Ledger:
         if version not in self._digests:
             self._digests[version] = sha256_of(path)
         return str(self._digests[version])
+
+
+def has_finished(folder: Path) -> bool:
+    """Return whether the folder of a ledger has the entry of a finished step."""
+    entries = (read_entry(path) for path in folder.glob("*.json") if path.name != _DIGESTS)
+    return any(entry is not None and entry.finished for entry in entries)
 
 
 def run_steps(

@@ -63,7 +63,7 @@ def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path
     again = phrasescore(*call(toy, "better")).well()
     assert b": done in " not in again.stderr
     assert again.stdout.decode().startswith(record["verdict"])
-    phrasescore(*call(toy, "better"), "--reference", toy.source).refused(6, "has changed")
+    phrasescore(*call(toy, "better"), "--reference", toy.source).refused(6, "is not the file")
     better = tmp_path / "better"
     decoded = phrasescore("decode", better / "system", "-i", toy.source, "-o", "-")
     scores = {}
@@ -79,9 +79,24 @@ def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path
     assert b"tune" in (better / "commands.sh").read_bytes()
     phrasescore("report", "better", "-o", "page.html").well()
     assert record["verdict"].split(" (")[0] in (tmp_path / "page.html").read_text()
+    longer = phrasescore(*call(toy, "better"), "--passes", "22").well()
+    assert b"train.language-model: the" not in longer.stderr
+    assert b"further, after" in (better / "steps" / "train.language-model.log").read_bytes()
     whole = phrasescore(*call(toy, "whole")).well()
     assert b"tune.all: note: NeuralLM0 helps" in whole.stderr
     assert content(better / "system") == content(tmp_path / "whole" / "system")
+
+
+def test_a_failed_first_step_may_be_corrected(phrasescore: Phrasescore, toy: ToySystem) -> None:
+    """Other texts and other options are no other work as long as no step has finished."""
+    folder = toy.ini.parents[1] / "train"
+    (folder / "bad").write_text("s1 | s2\n" * 300)
+    texts = "--source", toy.source, "--reference", toy.reference, "-o", "better"
+    for source, more in (("bad", ()), ("bad", ("--case", "lower")), ("worse", ())):
+        (folder / "worse").write_text("s1 <s>\n" * 300)
+        parallel = "--parallel", folder / source, folder / "dev.trg"
+        done = phrasescore("improve", *parallel, *texts, *more)
+        assert b"the step build ended with status 3" in done.stderr
 
 
 @pytest.mark.parametrize(

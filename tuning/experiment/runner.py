@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -24,11 +25,12 @@ from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.ledger import FunctionStep, Ledger, Step
 from phrasescore.runs.processes import phrasescore_command
 
-PROGRAM, COMMANDS = "phrasescore", "commands.sh"
+PROGRAM, COMMANDS, STEPS = "phrasescore", "commands.sh", "steps"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
 _FIRST_TOLD, _TOLD_AGAIN = 10.0, 60.0  # seconds until the progress of a step is told
 _END_OF_LOG = 4096  # bytes
+_ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # of a tuning
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
@@ -63,6 +65,7 @@ def command_step(
     *,
     state: Path | None = None,
     standard_output: Path | None = None,
+    limits: Mapping[str, float] = {},
 ) -> CommandStep:
     """Return a step that runs a command line; see ``Command`` and ``Step``.
 
@@ -74,12 +77,16 @@ def command_step(
         reads: Further inputs, which the inputs name.
         state: The folder in which the command keeps unfinished work, if any.
         standard_output: The file for the command's standard output; ``None`` for the log.
+        limits: Further options, by name; if a number grows, the same command continues.
     """
     words = list(words)
     paths = (path for path in (*words, *reads) if isinstance(path, Path))
     inputs = tuple(path for path in paths if path not in outputs and path != state)
+    settings = {"the command": str(Command(tuple(map(str, words)), standard_output))}
+    for option, limit in limits.items():
+        words[2:2] = [option, f"{limit:.0f}{'s' if option == '--max-time' else ''}"]
     command = Command(tuple(map(str, words)), standard_output)
-    return Step(name, command, {"the command": str(command)}, inputs, tuple(outputs), state=state)
+    return Step(name, command, settings, inputs, tuple(outputs), state, limits)
 
 
 def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
@@ -118,7 +125,7 @@ class Runner:
         self._results, self._folder = results, folder
         self._say, self._after, self._announce = say, after, announce
         self.done: set[str] = set()
-        self.ledger = Ledger(results / "steps")
+        self.ledger = Ledger(results / STEPS)
         self._running: set[str] = set()
         self._stops = 0
 
@@ -244,10 +251,11 @@ class Runner:
 
     def _tell_progress(self, step: CommandStep) -> None:
         """Print the last line of a running command's log, if the steps are announced."""
-        lines = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace").split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        log = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace")
+        last = next((line.strip() for line in reversed(log.split("\n")) if line.strip()), "")
+        rounds = ("", *_ROUND.findall(log))
         if self._announce is not None and not last.startswith("$ "):
-            self._say(f"{step.name}: {last}")
+            self._say(f"{step.name}: {'' if _ROUND.match(last) else rounds[-1]}{last}")
 
     def _failure(self, step: CommandStep, status: int) -> PhrasescoreError:
         if self._stops:

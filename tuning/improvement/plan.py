@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -83,8 +83,17 @@ def training_of(part: Part) -> str:
     return f"train.{part.name}"
 
 
+def tuning_of(name: str) -> str:
+    """Return the name of the step that tunes a system."""
+    return f"tune.{name}"
+
+
 def _step(
-    name: str, *words: object, marks: Sequence[str] = (), reads: Sequence[Path] = ()
+    name: str,
+    *words: object,
+    marks: Sequence[str] = (),
+    reads: Sequence[Path] = (),
+    limits: Mapping[str, float] = {},
 ) -> CommandStep:
     """Return a step whose last word is its output.
 
@@ -93,11 +102,12 @@ def _step(
         words: The command and its arguments.
         marks: Files that a folder has when the work on it is complete.
         reads: Further inputs, which an ini names.
+        limits: Options that are limits; see ``command_step``.
     """
     output = Path(str(words[-1]))
     outputs = [output / mark for mark in marks] or [output]
     state = output if marks else output.with_name(f"{output.name}.training")
-    return command_step(name, [PROGRAM, *words], outputs, reads, state=state)
+    return command_step(name, [PROGRAM, *words], outputs, reads, state=state, limits=limits)
 
 
 @dataclass(frozen=True)
@@ -204,14 +214,16 @@ class ImprovePlan:
     def tune(self, name: str, rounds: int, parts: Parts = ()) -> CommandStep:
         """Return the step that tunes the baseline, or the baseline with new parts."""
         words: list[object] = ["tune", self._untuned(parts), "--source", self.dev_texts[0]]
-        words += ["--reference", self.dev_texts[1], "--rounds", rounds]
+        words += ["--reference", self.dev_texts[1]]
         marks = [INI_NAME, WEIGHTS]
         if SENTENCE in parts:
             words += ["--rescore", self.model(SENTENCE)]
             marks.append("rescoring.json")
         reads = [self._scored if PHRASE in parts else self.table]
         reads += [self.model(LANGUAGE)] if LANGUAGE in parts else []
-        return _step(f"tune.{name}", *words, "-o", self.folder / name, marks=marks, reads=reads)
+        words += ["-o", self.folder / name]
+        limits = {"--rounds": rounds}
+        return _step(tuning_of(name), *words, marks=marks, reads=reads, limits=limits)
 
     def train(self, part: Part, limit: float, *, is_time: bool) -> CommandStep:
         """Return the step that trains the model of a part.
@@ -223,7 +235,7 @@ class ImprovePlan:
         """
         source, target = self.texts
         options: list[object] = ["--kind", part.kind, "--threads", self.threads]
-        options += ["--max-time", f"{limit:.0f}s"] if is_time else ["--max-epochs", f"{limit:.0f}"]
+        limits = {"--max-time" if is_time else "--max-epochs": limit}
         counts = Counter(Text.read(target).tokens())
         words = counts.total()
         if part is LANGUAGE:
@@ -239,7 +251,8 @@ class ImprovePlan:
             options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
         texts = [*self.target_texts]
         inputs = {PHRASE: [self.table], LANGUAGE: texts, SENTENCE: [source, target]}[part]
-        return _step(training_of(part), "train", *options, *inputs, self.model(part))
+        options += [*inputs, self.model(part)]
+        return _step(training_of(part), "train", *options, limits=limits)
 
     def _words_of_text(self, counts: Counter[bytes]) -> int:
         """Return how many words the language model knows.

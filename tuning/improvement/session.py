@@ -23,12 +23,20 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import Step, begin, entry_of, read_entry
+from phrasescore.runs.ledger import (
+    RECORD,
+    Step,
+    begin,
+    entry_of,
+    has_finished,
+    read_entry,
+    write_entry,
+)
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import file_looks_raw, read_lines
 from phrasescore.table.phrase_table import SIDES
-from tuning.experiment.runner import COMMANDS, CommandStep, Runner, Say, script
+from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, Say, script
 from tuning.improvement.plan import (
     PARTS,
     PHRASE,
@@ -37,7 +45,9 @@ from tuning.improvement.plan import (
     Parts,
     part_of,
     training_of,
+    tuning_of,
 )
+from tuning.loop.outer_loop import MORE_ROUNDS
 from tuning.loop.tuning_settings import (
     AND,
     ScoreBenefit,
@@ -62,6 +72,7 @@ _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _SECONDS_TO_MEASURE = 10.0
+_SHORT = 60.0  # in fewer seconds, nothing can be built, tuned and trained
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
@@ -69,11 +80,12 @@ _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may b
 _ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
+_MORE_TIME = "a longer --time gives more rounds, up to eight"
 _PAGE = """\
 # Improved system
 
 {verdict}.
-
+{warnings}
 Translate {text} with the result, a folder that can be moved and copied:
 
     phrasescore decode {system}{raw} < in > out
@@ -102,6 +114,7 @@ class ImproveRecord(Record):
             part may have no estimate.
         passes: The passes over its examples that the training of each part made.
         seconds: The time of each step.
+        warnings: Reasons not to rely on the tuning of the result.
         provenance: The provenance of the result.
     """
 
@@ -111,6 +124,7 @@ class ImproveRecord(Record):
     benefits: dict[str, ScoreBenefit] = field(default_factory=dict)
     passes: dict[str, float] = field(default_factory=dict)
     seconds: dict[str, Seconds] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
     provenance: dict[str, object] = field(default_factory=dict)
 
 
@@ -127,11 +141,17 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         PhrasescoreError: An input cannot be used, or a step failed; finished steps are kept.
         InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
     """
+    if time is not None and time < _SHORT:
+        say(f"note: --time is {time:.0f} seconds; {time:.0f}m would be minutes")
     check_texts(plan)
     check_tokens(plan, say)
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
+        if (plan.folder / RECORD).exists() and not has_finished(plan.folder / STEPS):
+            write_entry(
+                plan.folder / RECORD, work
+            )  # the first step failed: a corrected call begins
         begin(plan.folder, work, inputs, "name a new folder, or give the inputs as before")
         if not has_record(plan.folder, ImproveRecord):
             ImproveRecord().write(plan.folder / RESULT)
@@ -153,6 +173,7 @@ class _Improvement:
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
         if self._time is not None:
             self._foresee(self._spent + least_time(self._time, once, rounds))
+        rounds = int(self._reached(tuning_of("baseline"), "--rounds", rounds))
         self._do([plan.tune("baseline", rounds)])
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
@@ -171,7 +192,8 @@ class _Improvement:
             self._do(plan.compare(name))
             gain = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
         verdict, kept = judged(gain, kept)
-        self._do([plan.pack(name if kept else "baseline")])
+        final = name if kept else "baseline"
+        self._do([plan.pack(final)])
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
         record = ImproveRecord(
             verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU)",
@@ -179,6 +201,9 @@ class _Improvement:
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
+            warnings=tuple(
+                warning.replace(MORE_ROUNDS, _MORE_TIME) for warning in self._tuned(final).warnings
+            ),
             provenance=provenance(inputs=plan.inputs, settings=asked),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
@@ -215,9 +240,10 @@ class _Improvement:
     def _relay(self, step: CommandStep) -> None:
         """Print what a step of building or tuning has told the user."""
         if step.work.words[1] in ("build", "preprocess", "tune"):
-            for line in self._runner.log(step).read_text("utf-8", "replace").split("\n"):
+            log = self._runner.log(step).read_text("utf-8", "replace")
+            for line in log.rpartition(f"$ {step.work}\n")[2].split("\n"):
                 if (told := line.strip()).startswith(("note: ", "warning: ")):
-                    self._say(f"{step.name}: {told}")
+                    self._say(f"{step.name}: {told.replace(MORE_ROUNDS, _MORE_TIME)}")
 
     @property
     def _seconds(self) -> dict[str, float]:
@@ -244,7 +270,7 @@ class _Improvement:
 
         def divide() -> dict[str, Any]:
             spent = self._spent
-            once = _SLOWER * self._seconds["tune.baseline"] / (rounds + 1)
+            once = _SLOWER * self._seconds[tuning_of("baseline")] / (rounds + 1)
             after = rounds_for(time, _TUNING_SHARE, once)
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
@@ -267,9 +293,23 @@ class _Improvement:
             self._say(f"note: {untrained(enough)}")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
-        steps = [plan.train(part, limits[part.name], is_time=is_time) for part in parts]
+        limit = "--max-time" if is_time else "--max-epochs"
+        steps = [
+            plan.train(
+                part, self._reached(training_of(part), limit, limits[part.name]), is_time=is_time
+            )
+            for part in parts
+        ]
         self._do(steps, jobs=len(plan.lanes))
-        return passes | {part.name: _training(plan.model(part))["passes"] for part in parts}
+        made = {part.name: _training(plan.model(part))["passes"] for part in parts}
+        for name in (name for name, number in made.items() if number < _LEAST_PASSES):
+            self._say(f"note: {name}: {few_passes(made[name])}")
+        return passes | made
+
+    def _reached(self, name: str, limit: str, value: float) -> float:
+        """Return the value of a limit, or that of the finished step, if it is higher."""
+        entry = read_entry(self._runner.ledger.path(name))
+        return max(value, entry.settings.get(limit, 0)) if entry and entry.finished else value
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
@@ -290,6 +330,18 @@ def untrained(passes: float) -> str:
     return (
         f"the phrase model would make {passes:.2f} passes in its time, and fewer than "
         f"{_LEAST_PASSES} teach it too little: it is not trained; with a longer --time, it is"
+    )
+
+
+def few_passes(passes: float) -> str:
+    """Say why a model is not tried.
+
+    >>> few_passes(0.157)
+    'not tried: it would make, or made, only 0.16 passes, and fewer than 0.25 teach it too little'
+    """
+    return (
+        f"not tried: it would make, or made, only {passes:.2f} passes, and fewer than "
+        f"{_LEAST_PASSES} teach it too little"
     )
 
 
@@ -372,8 +424,7 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     """Return the page about the result, as Markdown."""
     rows = []
     for name, passes in record.passes.items():
-        few = f"not tried: fewer than {_LEAST_PASSES} passes fit into its time, too few to learn"
-        found = few if passes < _LEAST_PASSES else "no estimate"
+        found = few_passes(passes) if passes < _LEAST_PASSES else "no estimate"
         if (own := record.benefits.get(name)) is not None:
             user = "rescoring" if name == SENTENCE.name else "the search"
             found = _interval(own) + own.unused_by(user)
@@ -388,6 +439,7 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
     is_raw = (system / SETTINGS_FILE).exists() and read_settings(system).source.takes_raw_text
     return _PAGE.format(
         verdict=record.verdict,
+        warnings="".join(f"\nWarning: {warning}.\n" for warning in record.warnings),
         system=system,
         text="raw text" if is_raw else "text that is prepared like the parallel text",
         raw=" --raw" if is_raw else "",

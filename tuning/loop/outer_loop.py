@@ -341,6 +341,10 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     return max(rounds, key=lambda decoded: decoded.score)
 
 
+_NO_TRANSLATION = 0.01  # BLEU of texts that do not belong together
+MORE_ROUNDS = "more --rounds continue this run"
+
+
 def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
     """Yield a sentence for each sign that the result of a run should not be relied on."""
     last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
@@ -350,7 +354,9 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
             "--optimizer mira, another --seed or a longer dev set"
         )
     elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
-        yield "the score was still rising in the last round; more --rounds continue this run"
+        yield f"the score was still rising in the last round; {MORE_ROUNDS}"
+    if best.bleu < _NO_TRANSLATION:
+        yield "BLEU is below 1: are source and reference the same text, line by line?"
     if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)
         yield (

@@ -126,9 +126,12 @@ class TuningSettings(OptimizationSettings):
         from moses_integration.ini.model_files import named_paths
 
         named = named_paths(ini)
-        models = {f"{line.name} {key}": _size_or_digest(Path(path)) for line, key, path in named}
+        models = {
+            f"the size or digest of {line.name}'s {key}": _size_or_digest(Path(path))
+            for line, key, path in named
+        }
         settings = self.without("ini", "source", "references", "moses", "threads", *_SECOND_STEP)
-        return {**settings, "tables and models": models, "several seeds": self.runs > 1}
+        return {**settings, **models, "several seeds": self.runs > 1}
 
     def provenance(self) -> dict[str, object]:
         """Return the digests of the inputs, the settings and the program version."""

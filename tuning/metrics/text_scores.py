@@ -197,8 +197,8 @@ class ReferenceTexts:
                 f"{path} has escapes such as &apos;, but the references have none: "
                 "undo them with phrasescore postprocess"
             )
-        is_raw, tokenised = looks_raw(self.lines[0]), sum(line.endswith(" .") for line in lines)
-        if is_raw and 2 * tokenised > len(lines):
+        is_raw = looks_raw(self.lines[0])
+        if is_raw and _looks_tokenised(lines):
             notes.append(
                 f"{path} looks tokenised, but {self.paths[0]} does not: finish it with phrasescore "
                 "postprocess, or translate with decode --raw"
@@ -211,6 +211,11 @@ class ReferenceTexts:
                 )
             elif looks_raw(lines):
                 notes.append(f"{path} looks like raw text, and {self.paths[0]} does not")
+        elif looks_raw(lines) and _looks_tokenised(self.lines[0]):
+            notes.append(
+                f"{path} looks like raw text, but {self.paths[0]} looks tokenised: score it "
+                "against the raw reference"
+            )
         if any(_MARK.search(line) for line in lines):
             notes.append(
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "
@@ -218,6 +223,11 @@ class ReferenceTexts:
             )
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *line_end_notes(texts)]
+
+
+def _looks_tokenised(lines: Sequence[str]) -> bool:
+    # not all lines are sentences, but hardly any line of raw text has a blank before its full stop
+    return 10 * sum(line.endswith(" .") for line in lines) > len(lines)
 
 
 @dataclass(frozen=True)

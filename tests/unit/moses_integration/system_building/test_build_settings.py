@@ -48,14 +48,17 @@ def test_text_settings() -> None:
 
 
 def test_inputs(tmp_path: Path) -> None:
-    """Missing files, folders and pipes are refused."""
-    text = tmp_path / "text"
-    text.write_text("a\n")
-    assert BuildInputs(text, text).paths == (text, text)
+    """Missing files, folders, pipes, and one file for both sides are refused."""
+    text, other = tmp_path / "text", tmp_path / "other"
+    for path in (text, other):
+        path.write_text("a\n")
+    assert BuildInputs(text, other).paths == (text, other)
     with pytest.raises(InputError, match="no such file"):
         BuildInputs(text, tmp_path / "missing")
     with pytest.raises(InputError, match="a folder"):
-        BuildInputs(text, text, (tmp_path,))
+        BuildInputs(text, other, (tmp_path,))
+    with pytest.raises(SettingsError, match="text is both sides of the parallel text"):
+        BuildInputs(text, text)
     with pytest.raises(SettingsError, match="standard input"):
         BuildInputs(Path("-"), text)
 
@@ -63,11 +66,12 @@ def test_inputs(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "\n \n"])
 def test_empty_text_of_a_language_model(tmp_path: Path, content: str) -> None:
     """A text without a sentence is refused before the work on the parallel text begins."""
-    text, empty = tmp_path / "text", tmp_path / "empty"
-    text.write_text("a\n")
+    text, other, empty = tmp_path / "text", tmp_path / "other", tmp_path / "empty"
+    for path in (text, other):
+        path.write_text("a\n")
     empty.write_text(content)
     with pytest.raises(CorpusError, match="empty: the text contains no sentence"):
-        BuildInputs(text, text, language_model_texts=(text, empty))
+        BuildInputs(text, other, language_model_texts=(text, empty))
 
 
 @pytest.mark.parametrize("name", ["two words", "a#b", "tab\there"])

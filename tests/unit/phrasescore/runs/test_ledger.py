@@ -14,9 +14,11 @@ from phrasescore.runs.ledger import (
     RECORD,
     Entry,
     FunctionStep,
+    Ledger,
     Step,
     begin,
     differences,
+    has_finished,
     read_entry,
     run_steps,
 )
@@ -153,7 +155,7 @@ def begun(folder: Path, now: Entry, **more: Any) -> None:
     ("change", "sentence"),
     [
         ({"settings": {"seed": 2}}, r"other settings: seed was 1 and is now 2\. Name a new folder"),
-        ({"inputs": ["b" * 64]}, r": text has changed\. Name"),
+        ({"inputs": ["b" * 64]}, r": text is not the file that it began with\. Name"),
         ({"version": "2.0"}, 'the version of phrasescore was "1.0" and is now "2.0"'),
     ],
 )
@@ -239,3 +241,30 @@ def test_each_difference_is_named(
 ) -> None:
     """Short values are shown; for digests and the like, only the fact of a difference."""
     assert differences(Entry(before), Entry(now)) == said
+
+
+def test_a_finished_step_continues_up_to_a_higher_limit(tmp_path: Path) -> None:
+    """Its output stays, times add up, and an interruption does not make it count as done."""
+    output, limits, fails = tmp_path / "output", list[float](), False
+
+    def work() -> dict[str, int]:
+        if fails:
+            raise KeyboardInterrupt
+        before = output.read_text() if output.exists() else ""
+        output.write_text(before + "more")
+        return {}
+
+    def reach(limit: float) -> str:
+        step = Step("walk", work, {"speed": 1}, (), (output,), limits={"miles": limit})
+        limits.append(Ledger(tmp_path / "steps").do(step, outputs_are_whole=True).seconds)
+        return output.read_text()
+
+    assert [reach(1), reach(1), reach(2)] == ["more", "more", "moremore"]
+    assert limits[0] == limits[1] <= limits[2]
+    fails = True
+    with pytest.raises(KeyboardInterrupt):
+        reach(3)
+    fails = False
+    assert reach(3) == "moremoremore"
+    assert has_finished(tmp_path / "steps")
+    assert reach(2) == "more"

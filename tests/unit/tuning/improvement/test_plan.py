@@ -89,7 +89,7 @@ def test_only_the_given_parts_are_added(
     assert [step.name for step in steps] == added
     for step in steps[added[:1] == ["score"] :][:1]:
         assert plan.folder / "baseline" in step.inputs
-    assert tuned in plan.tune("kept", 3, parts).work.words[2]  # type: ignore[arg-type]
+    assert tuned in plan.tune("kept", 3, parts).work.words[4]  # type: ignore[arg-type]
 
 
 def test_the_options_of_trainings(plan: ImprovePlan) -> None:
@@ -99,7 +99,8 @@ def test_the_options_of_trainings(plan: ImprovePlan) -> None:
     for words in timed:
         assert "--max-time 90s" in " ".join(words)
         assert "--hidden" not in words
-    assert "--max-epochs 3 --hidden 200" in " ".join(passes[0])
+    assert "--max-epochs 3 --kind phrase" in " ".join(passes[0])
+    assert "--hidden 200" in " ".join(passes[0])
     assert "--self-normalise --target-words 7" in " ".join(passes[1])
     assert "--hidden 128 --embedding 64 --rank 64" in " ".join(passes[2])
     assert passes[0][-2:] == (str(plan.table), str(plan.folder / "models/phrase-model"))
