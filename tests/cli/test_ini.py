@@ -45,6 +45,10 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
         "warning: score 2 is floored at -100 by Moses in 1 of 2 lines (50.0%)",
     ]
     assert (folder / "moses.ini").read_bytes() == INI
+    (folder / "new").write_bytes(TABLE.replace(b"0.5 1e-50", b"0.4 0.3"))
+    other = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
+    told = b"warning: its pairs have other scores in old: is it the phrase table of this system?"
+    assert other.stderr.endswith(told + b"\n")
 
 
 @pytest.mark.parametrize(

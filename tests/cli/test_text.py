@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,18 @@ def test_files_sides_and_options_overrule_the_system(
     ).well()  # fmt: skip
     done = phrasescore("preprocess", "out.gz", "--no-tokenize", "--no-escape")
     assert done.stdout == b"it 's a | b\n"
+
+
+def test_the_text_of_the_other_side_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
+    """Its words are those of the other side's training text."""
+    for side, text in (("source", b"le chat dort"), ("target", b"the cat sleeps")):
+        with gzip.open(system / f"corpus.{side}.gz", "wb") as stream:
+            stream.write(text + b"\n")
+    command = "preprocess", "--system", "system", "--side"
+    wrong = phrasescore(*command, "source", stdin=b"the cat dort\n").well()
+    told = b"the target side of system has 67% of the words, and the source side 33%"
+    assert told in wrong.stderr
+    assert phrasescore(*command, "target", stdin=b"the cat dort\n").stderr == b""
 
 
 def test_prepared_text_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
