@@ -341,7 +341,9 @@ class Ledger:
             SettingsError: An output, or a folder above it, is a link.
         """
         now, entry = self.entry(step), read_entry(self.path(step.name))
-        changes = [] if entry is None else differences(entry, now, step.inputs, step.limits)
+        # unfinished work may depend on its limits, as the learning rate of a training does
+        limits = step.limits if entry and entry.finished else ()
+        changes = [] if entry is None else differences(entry, now, step.inputs, limits)
         is_known = entry and not changes and (entry.finished or outputs_are_whole)
         has_grown = entry and any(
             entry.settings.get(name) != now.settings[name] for name in step.limits
