@@ -216,11 +216,11 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
     assert "{} over lists of dev ({} to {})".format(*numbers) in words
     second = _gain(results, "en-hau", "transformer_en_hau_rel_news_newsft", "improved")
     assert second.replace(" (", " BLEU (") in words
-    peer = results.row("en-hau", field_table.TRANSFORMER, "raw").bleu.bleu
-    assert (
-        f"{results.trainings['en-hau']['cpu'] / 60:.0f} minutes), has {points(peer)} BLEU" in words
-    )
-    assert _gain(results, "en-hau", field_table.TRANSFORMER, "improved") in words
+    for pair, name in (("en-hau", "BLEU for Hausa"), ("en-yor", "for Yoruba")):
+        peer = results.row(pair, field_table.TRANSFORMER, "raw").bleu.bleu
+        minutes = results.trainings[pair]["cpu"] / 60
+        assert f"{points(peer)} {name} ({minutes:.0f} minutes, " in words
+        assert _gain(results, pair, field_table.TRANSFORMER, "improved") in words
     readme = (PROJECT / "README.md").read_text("utf-8")
     assert f"gained {moved.replace('+', '').replace(' (', ' BLEU (')}" in readme
 
