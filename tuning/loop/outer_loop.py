@@ -316,6 +316,8 @@ class Tuning:
         for benefit in benefits:
             said = benefit.in_words(str(self._objective))
             task.say(f"note: {said}{benefit.unused_by('the search')}")
+        if self._ledger.path(f"{self._begin}decode.{len(rounds) + 1}").exists():
+            task.say("note: an earlier call made more rounds here; with more --rounds, they count")
         self._write_ini(complete)
         record = task.record(
             complete,

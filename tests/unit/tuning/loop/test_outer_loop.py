@@ -31,6 +31,7 @@ class Bench:
     """A dev set, a decoder and a task, always made from the same seed."""
 
     def __init__(self, tmp_path: Path, kind: str = "of", **options: Any) -> None:
+        self.said: list[str] = []
         rng = np.random.default_rng(5)
         lines = toy_decoder.references(SENTENCES, rng)
         reference = tmp_path / "dev.trg"
@@ -46,7 +47,7 @@ class Bench:
             CandidateStatistics.read([reference], Objective()),
             self.decoder,
             provenance={},
-            say=lambda line: None,
+            say=self.said.append,
         )
 
     def run(self, folder: Path) -> TuningResult:
@@ -120,6 +121,10 @@ def test_finished_rounds_are_not_decoded_again(tmp_path: Path) -> None:
     longer = Bench(tmp_path, rounds=2)
     assert len(longer.run(tmp_path / "run").rounds) == 3
     assert len(longer.decoder.calls) == 1
+    shorter = Bench(tmp_path, rounds=1)
+    assert len(shorter.run(tmp_path / "run").rounds) == 2
+    assert "note: an earlier call made more rounds" in shorter.said[-1]
+    assert not any("more rounds" in line for line in longer.said + again.said)
 
 
 def test_the_work_folder_may_be_a_link(tmp_path: Path) -> None:
