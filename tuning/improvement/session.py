@@ -196,7 +196,7 @@ class _Improvement:
         self._do([plan.pack(final)])
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
         record = ImproveRecord(
-            verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU)",
+            verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU on the dev set)",
             kept=tuple(part.name for part in kept),
             benefits=benefits,
             passes=passes,
