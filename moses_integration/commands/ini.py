@@ -21,7 +21,7 @@ from phrasescore.runs.stream import keeps_work
 if TYPE_CHECKING:
     from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 
-_COMPARED = 1000  # lines of each table
+_LINES_COMPARED = 1000  # lines of each table
 
 
 class NewIniOptions(Options):
@@ -163,12 +163,12 @@ def add_column(options: AddColumnOptions) -> None:
         said.append(f"reordering table: {reordering}")
     if after.weights != before.weights:
         said.append(options.advice(before))
-    warnings = [*survey.warnings(), *_other_scores(place, table)]
+    warnings = [*survey.warnings(), *_score_warnings(place, table)]
     options.write(options.placed(after), *said, warnings=warnings)
 
 
-def _other_scores(feature: FeatureLine, new: str) -> Iterator[str]:
-    """Yield a warning if none of the first pairs has the scores of the table that is replaced."""
+def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
+    """Yield a warning if no pair at the start of both tables has the old table's first score."""
     from moses_integration.ini.model_files import find_text_table
     from phrasescore.table.input_files import open_input
     from phrasescore.table.phrase_table import PIPES
@@ -178,12 +178,13 @@ def _other_scores(feature: FeatureLine, new: str) -> Iterator[str]:
     scores = list[dict[tuple[bytes, ...], list[bytes]]]()
     for path in (old, new):
         with open_input(path) as stream:
-            rows = (line.split(PIPES) for line in itertools.islice(stream, _COMPARED))
+            rows = (line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED))
             scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2})
     before, after = scores
     both = before.keys() & after.keys()
-    if both and not any(after[pair][: len(before[pair])] == before[pair] for pair in both):
-        yield f"its pairs have other scores in {old}: is it the phrase table of this system?"
+    # the last score may be that of another model; score and generate keep the first
+    if both and not any(after[pair][:1] == before[pair][:1] for pair in both):
+        yield f"no pair has the same scores in {new} as in {old}: is it another system's table?"
 
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")

@@ -18,9 +18,12 @@ from phrasescore.table.phrase_table import SIDES, Side
 if TYPE_CHECKING:
     from moses_integration.text.preparation import TextSettings, TokenizerName
 
-# the words of a text, and the lines of the training text, that tell which side a text belongs to
-_WORDS, _LINES = 2000, 10_000
-_CLEARLY_MORE = 0.2  # languages share names and numbers
+_WORDS, _FEWEST_WORDS = (
+    2000,
+    20,
+)  # distinct words of the text that are looked up; fewer tell nothing
+_LINES = 10_000  # lines of each side's training text that are read
+_MIN_DIFFERENCE = 0.2  # languages share names and numbers
 
 
 def _side(default: Side) -> Field:
@@ -110,22 +113,24 @@ def preprocess(options: PreprocessOptions) -> None:
     convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
     words = set[str]()
 
-    def convert_and_look(line: str) -> str:
+    def convert_and_collect(line: str) -> str:
         tokens = convert(line)
         if len(words) < _WORDS:
             words.update(tokens.split(" "))
         return tokens
 
-    _convert(options.text, options.output, convert_and_look, "preprocess")
-    other_side = _of_other_side(Path(options.system), options.side, words) if options.system else ()
-    for note in (*convert.notes, *other_side):
+    _convert(options.text, options.output, convert_and_collect, "preprocess")
+    warnings = _side_warning(Path(options.system), options.side, words) if options.system else ()
+    for note in (*convert.notes, *warnings):
         click.echo(note, err=True)
 
 
-def _of_other_side(system: Path, side: Side, words: set[str]) -> Iterator[str]:
+def _side_warning(system: Path, side: Side, words: set[str]) -> Iterator[str]:
     """Yield a warning if the training text of the other side has many more of the words."""
     from moses_integration.text.preparation import read_text
 
+    if len(words) < _FEWEST_WORDS:
+        return
     other = SIDES[1 - SIDES.index(side)]
     shares = []
     for each in (side, other):
@@ -133,11 +138,11 @@ def _of_other_side(system: Path, side: Side, words: set[str]) -> Iterator[str]:
         if not corpus.exists():
             return
         known = {word for line in islice(read_text(corpus), _LINES) for word in line.split(" ")}
-        shares.append(len(words & known) / max(1, len(words)))
-    if shares[1] > shares[0] + _CLEARLY_MORE:
+        shares.append(len(words & known) / len(words))
+    if shares[1] > shares[0] + _MIN_DIFFERENCE:
         yield (
-            f"warning: the {other} side of {system} has {shares[1]:.0%} of the words, and the "
-            f"{side} side {shares[0]:.0%}: does the text need --side {other}?"
+            f"warning: {system} has {shares[1]:.0%} of this text's words on its {other} side, and "
+            f"{shares[0]:.0%} on its {side} side: does the text need --side {other}?"
         )
 
 

@@ -50,10 +50,10 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     settings = Path(ini.path).with_name(SETTINGS_FILE)
     ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
     if looks_raw(ends):
-        how = "the system needs text in its tokens"
+        advice = "the system needs text in its tokens"
         if not is_raw and settings.exists() and read_settings(settings).source.takes_raw_text:
-            how = f"with --raw it is prepared as {settings} says"
-        click.echo(f"warning: the input looks like raw text; {how}", err=True)
+            advice = f"with --raw it is prepared as {settings} says"
+        click.echo(f"warning: the input looks like raw text; {advice}", err=True)
     files = {Path(path).with_name(FILTER_WORDS) for _, _, path in named_paths(ini)}
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))

@@ -198,8 +198,10 @@ class _Writing:
         few = max(_FEW, _RARE * (self.text.count("\n") + 1))
         for kind, characters in odd.items():
             what = f"{kind} that {training.path} has never or far less often: {_names(characters)}"
-            if kind == _MARKS and (usual := training.marks - characters):
-                what += f"; usual there: {_names(usual)}"
+            usual = Counter(
+                {mark: n for mark, n in training.marks.items() if mark not in characters}
+            )
+            what += f"; usual there: {_names(usual)}" if kind == _MARKS and usual else ""
             is_trifle = kind == _OTHERS or characters.total() < few
             severity: Severity = "note" if is_trifle else "warning"
             found.add(severity, self.path, what, "write both texts in the same way")

@@ -63,14 +63,17 @@ class Notes:
     Args:
         counts: The number of lines of each kind.
         places: The file and the number of the first lines of each kind.
+        files: The files that have lines of each kind.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     places: dict[str, list[tuple[str | Path, int]]] = field(default_factory=dict)
+    files: dict[str, set[str | Path]] = field(default_factory=dict)
 
     def add(self, what: str, path: str | Path, line: int, lines: int = 1) -> None:
         """Count ``lines`` lines of the kind ``what``; the first of them is ``line``."""
         self.counts[what] = self.counts.get(what, 0) + lines
+        self.files.setdefault(what, set()).add(path)
         if len(places := self.places.setdefault(what, [])) < _PLACES_NAMED:
             places.append((path, line))
 
@@ -79,7 +82,7 @@ class Notes:
             (path, line), *others = self.places[what]
             more = [str(number) for other, number in others if other == path]
             also = f", also {', '.join(more)}" if more else ""
-            both = " of both texts" if len(more) < len(others) else ""
+            both = " of both texts" if len(self.files[what]) > 1 else ""
             yield f"{path}:{line}: {what} ({counted(count, 'line')}{both}{also})"
 
 

@@ -100,7 +100,7 @@ class TextSettings:
 
     @property
     def takes_raw_text(self) -> bool:
-        """Whether raw text is cut into tokens; if not, the text must consist of tokens already."""
+        """Whether the system prepares raw text itself; otherwise it needs text in tokens."""
         return self.tokenize or self.characters
 
 

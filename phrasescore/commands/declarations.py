@@ -105,14 +105,17 @@ class DeclaredCommand(click.Command):
             SettingsError: An option is given without an option that it needs, or with an option
                 that it excludes; none or several options of ``one_of`` are given; or
                 `Options.check` refuses them.
-            click.UsageError: There are more arguments than the command has.
+            click.UsageError: There are more arguments than the command takes.
         """
         ctx.allow_extra_args = True  # click's own error would not name the option
         rest = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
-            problem = f"Got unexpected extra arguments: {' '.join(ctx.args)}"
-            options = (flag for each in self.params for flag in each.opts)
-            ctx.fail(problem + (" (name the input with -i)" if "-i" in options else ""))
+            hint = (
+                " (name the input with -i)"
+                if any("-i" in each.opts for each in self.params)
+                else ""
+            )
+            ctx.fail(f"Too many arguments: {' '.join(ctx.args)}{hint}")
         labels = {str(each.name): label_of(each) for each in self.params}
         given = {
             name for name in labels if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE

@@ -50,7 +50,7 @@ class Entry:
         outputs: The digests of the outputs, after the work has finished.
         finished: Whether the work has finished.
         counts: The counts of the work, as JSON values.
-        seconds: The wall-clock time of the last run; of work that continued, of all runs.
+        seconds: The wall-clock time of the last run, or of all runs if the work was continued.
     """
 
     settings: dict[str, Any]
@@ -77,7 +77,7 @@ def differences(
     now: Entry,
     inputs: Sequence[object] = (),
     limits: Collection[str] = (),
-    is_other: str = "has changed",
+    changed: str = "has changed",
 ) -> list[str]:
     """Describe how two works differ; equal works give equal outputs.
 
@@ -89,7 +89,7 @@ def differences(
         now: The work that a command asks for; a missing setting equals ``None``.
         inputs: The names of the inputs.
         limits: The settings that are limits; ``None`` means no limit.
-        is_other: What to say of an input with another digest.
+        changed: The predicate of the message about an input whose digest differs.
 
     >>> differences(Entry({"seed": 1, "text": "0" * 64}), Entry({"seed": 2}))
     ['seed was 1 and is now 2', 'text has changed']
@@ -113,7 +113,7 @@ def differences(
         return [*found, f"the work reads {len(now.inputs)} files, not {len(before.inputs)}"]
     names = inputs or [f"input {number + 1}" for number in range(len(now.inputs))]
     digests = zip(names, before.inputs, now.inputs, strict=True)
-    return found + [f"{name} {is_other}" for name, old, new in digests if old != new]
+    return found + [f"{name} {changed}" for name, old, new in digests if old != new]
 
 
 def _flat(settings: Mapping[str, Any], begin: str = "") -> Iterator[tuple[str, Any]]:
@@ -148,8 +148,9 @@ def refuse_another(
     Raises:
         ResumeError: The works differ; the error names each difference.
     """
-    # the user may have named another file
-    if found := differences(before, now, inputs, limits, "is not the file that it began with"):
+    # the user may have named another file, so "has changed" could be false
+    is_another = "is not the file that the work began with"
+    if found := differences(before, now, inputs, limits, is_another):
         raise ResumeError(begun_otherwise(found), path=path, remedy=remedy)
 
 
@@ -272,8 +273,8 @@ class Step(Generic[Work]):
         inputs: The files and folders that the step reads.
         outputs: The files and folders that the step creates.
         state: The folder in which the step keeps unfinished work, if any.
-        limits: Settings that are limits. If only they change, and none is lower than that of the
-            finished step, the work continues from its outputs.
+        limits: Settings that may grow, such as rounds or seconds. If the step has finished and only
+            limits grew, its work continues from its outputs.
     """
 
     name: str
@@ -345,10 +346,8 @@ class Ledger:
         limits = step.limits if entry and entry.finished else ()
         changes = [] if entry is None else differences(entry, now, step.inputs, limits)
         is_known = entry and not changes and (entry.finished or outputs_are_whole)
-        has_grown = entry and any(
-            entry.settings.get(name) != now.settings[name] for name in step.limits
-        )
-        if entry and is_known and not has_grown and self._is_whole(step, entry):
+        is_whole = entry is not None and is_known and self._is_whole(step, entry)
+        if entry and is_whole and entry.settings == {**entry.settings, **step.limits}:
             if not entry.finished:
                 self._finish(step, entry)
             return Outcome(step.name, entry.counts, entry.seconds, resumed=True)
@@ -356,11 +355,12 @@ class Ledger:
         if changes:
             say(f"{step.name}: {'; '.join(changes)}; therefore the step runs again")
             self._delete(step)
-        # finished work that continues keeps its entry until it has reached the higher limits
-        continues = entry is not None and entry.finished and not changes and has_grown
-        if outputs_are_whole and not continues:
-            write_entry(self.path(step.name), now)
-        start = time.monotonic() - (entry.seconds if entry and continues else 0.0)
+        begun = now
+        if entry and is_whole:  # until the limit is reached, the lower one counts, without digests
+            begun = dataclasses.replace(entry, outputs=[])
+        if outputs_are_whole:
+            write_entry(self.path(step.name), begun)
+        start = time.monotonic() - begun.seconds
         counts = dict(step.work())
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))

@@ -151,13 +151,17 @@ class TrainingSettings:
         kind = self.model_kind
         more = len(self.inputs) - len(kind.inputs)
         if more < 0 or (more and kind.reads_source):
-            fitting = [other for other in KINDS if len(other.inputs) == len(self.inputs)]
+            number = len(self.inputs)
+            fitting = [
+                f"--kind {other.option}"
+                for other in KINDS
+                if len(other.inputs) == number or (number > 2 and not other.reads_source)
+            ]
+            remedy = f"for {counted(number, 'file')}, give {' or '.join(fitting)}" if number else ""
             raise SettingsError(
                 f"--kind {kind.option} takes {' '.join(kind.inputs)} MODEL/, but got "
-                f"{counted(len(self.inputs) + 1, 'name')}",
-                remedy=" or ".join(f"--kind {each.option}" for each in fitting) + " takes so many"
-                if fitting
-                else "",
+                f"{counted(number + 1, 'name')}",
+                remedy=remedy,
             )
         for name, value in sorted(vars(self).items()):
             if value in (None, ()) or _has(kind, name):

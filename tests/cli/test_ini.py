@@ -47,7 +47,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
     assert (folder / "moses.ini").read_bytes() == INI
     (folder / "new").write_bytes(TABLE.replace(b"0.5 1e-50", b"0.4 0.3"))
     other = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
-    told = b"warning: its pairs have other scores in old: is it the phrase table of this system?"
+    told = b"no pair has the same scores in new as in old: is it another system's table?"
     assert other.stderr.endswith(told + b"\n")
 
 

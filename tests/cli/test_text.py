@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.text.preparation import SystemText, TextSettings, write_settings
+from phrasescore.table.phrase_table import SIDES
 from tests.conftest import Phrasescore
 
 RAW = "L'Art, etc.\n\na\u2028b [c]\n".encode()
@@ -48,14 +49,18 @@ def test_files_sides_and_options_overrule_the_system(
 
 def test_the_text_of_the_other_side_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
     """Its words are those of the other side's training text."""
-    for side, text in (("source", b"le chat dort"), ("target", b"the cat sleeps")):
+    words = {side: [b"%c%d" % (side[0].encode(), n) for n in range(30)] for side in SIDES}
+    for side, known in words.items():
         with gzip.open(system / f"corpus.{side}.gz", "wb") as stream:
-            stream.write(text + b"\n")
-    command = "preprocess", "--system", "system", "--side"
-    wrong = phrasescore(*command, "source", stdin=b"the cat dort\n").well()
-    told = b"the target side of system has 67% of the words, and the source side 33%"
+            stream.write(b" ".join(known) + b"\n")
+    command, text = ("preprocess", "--system", "system", "--side"), b" ".join(words["target"])
+    wrong = phrasescore(*command, "source", stdin=text + b" s0\n").well()
+    told = (
+        b"system has 97% of this text's words on its target side, and 3% on its source side: does"
+    )
     assert told in wrong.stderr
-    assert phrasescore(*command, "target", stdin=b"the cat dort\n").stderr == b""
+    assert phrasescore(*command, "target", stdin=text).stderr == b""
+    assert phrasescore(*command, "source", stdin=b"t0 t1\n").stderr == b""
 
 
 def test_prepared_text_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:

@@ -30,7 +30,7 @@ _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
 _FIRST_TOLD, _TOLD_AGAIN = 10.0, 60.0  # seconds until the progress of a step is told
 _END_OF_LOG = 4096  # bytes
-_ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # of a tuning
+_ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # how `tune` begins its lines
 Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
@@ -77,14 +77,14 @@ def command_step(
         reads: Further inputs, which the inputs name.
         state: The folder in which the command keeps unfinished work, if any.
         standard_output: The file for the command's standard output; ``None`` for the log.
-        limits: Further options, by name; if a number grows, the same command continues.
+        limits: Further options with numbers; if only they grow, the command continues its work.
     """
     words = list(words)
     paths = (path for path in (*words, *reads) if isinstance(path, Path))
     inputs = tuple(path for path in paths if path not in outputs and path != state)
     settings = {"the command": str(Command(tuple(map(str, words)), standard_output))}
-    for option, limit in limits.items():
-        words[2:2] = [option, f"{limit:.0f}{'s' if option == '--max-time' else ''}"]
+    added = [word for option, limit in limits.items() for word in (option, f"{limit:.0f}")]
+    words[2:2] = added  # after the program and its subcommand
     command = Command(tuple(map(str, words)), standard_output)
     return Step(name, command, settings, inputs, tuple(outputs), state, limits)
 
@@ -250,11 +250,12 @@ class Runner:
         return self.ledger.folder / f"{step.name}.log"
 
     def _tell_progress(self, step: CommandStep) -> None:
-        """Print the last line of a running command's log, if the steps are announced."""
+        """If steps are announced, print a running command's last line, after its round if any."""
         log = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace")
-        last = next((line.strip() for line in reversed(log.split("\n")) if line.strip()), "")
-        rounds = ("", *_ROUND.findall(log))
-        if self._announce is not None and not last.startswith("$ "):
+        lines = log.rpartition(f"$ {step.work}\n")[2].split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        rounds = ("", *_ROUND.findall("\n".join(lines)))
+        if self._announce is not None and last:
             self._say(f"{step.name}: {'' if _ROUND.match(last) else rounds[-1]}{last}")
 
     def _failure(self, step: CommandStep, status: int) -> PhrasescoreError:

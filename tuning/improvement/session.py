@@ -72,7 +72,7 @@ _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _SECONDS_TO_MEASURE = 10.0
-_SHORT = 60.0  # in fewer seconds, nothing can be built, tuned and trained
+_SHORT_TIME = 60.0  # seconds; too few to build, tune and train
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
@@ -80,7 +80,6 @@ _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may b
 _ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
-_MORE_TIME = "a longer --time gives more rounds, up to eight"
 _PAGE = """\
 # Improved system
 
@@ -141,17 +140,16 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         PhrasescoreError: An input cannot be used, or a step failed; finished steps are kept.
         InterruptedWorkError: Ctrl-C, SIGTERM or SIGHUP.
     """
-    if time is not None and time < _SHORT:
-        say(f"note: --time is {time:.0f} seconds; {time:.0f}m would be minutes")
+    if time is not None and time < _SHORT_TIME:
+        say(f"note: --time is {time:.0f} seconds; for minutes, write {time:.0f}m")
     check_texts(plan)
     check_tokens(plan, say)
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
-        if (plan.folder / RECORD).exists() and not has_finished(plan.folder / STEPS):
-            write_entry(
-                plan.folder / RECORD, work
-            )  # the first step failed: a corrected call begins
+        # no step has finished, so a call with corrected inputs may begin
+        if has_record(plan.folder, ImproveRecord) and not has_finished(plan.folder / STEPS):
+            write_entry(plan.folder / RECORD, work)
         begin(plan.folder, work, inputs, "name a new folder, or give the inputs as before")
         if not has_record(plan.folder, ImproveRecord):
             ImproveRecord().write(plan.folder / RESULT)
@@ -173,19 +171,20 @@ class _Improvement:
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
         if self._time is not None:
             self._foresee(self._spent + least_time(self._time, once, rounds))
-        rounds = int(self._reached(tuning_of("baseline"), "--rounds", rounds))
-        self._do([plan.tune("baseline", rounds)])
+        rounds = self._tune("baseline", rounds)
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
         learnt = tuple(part for part in PARTS if passes[part.name] >= _LEAST_PASSES)
         benefits: dict[str, ScoreBenefit] = {}
         if learnt:
-            self._do([*plan.add(learnt), plan.tune("all", rounds, learnt)])
+            self._do(plan.add(learnt))
+            self._tune("all", rounds, learnt)
             benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
         kept = helpful(benefits)
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
-            self._do([*plan.add(kept), plan.tune(name, rounds, kept)])
+            self._do(plan.add(kept))
+            self._tune(name, rounds, kept)
         self._end = self._end and self._spent  # the other steps are short
         gain = None
         if kept:
@@ -195,15 +194,14 @@ class _Improvement:
         final = name if kept else "baseline"
         self._do([plan.pack(final)])
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
+        baseline = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
-            verdict=f"{verdict} (baseline: {points(self._tuned('baseline').bleu)} BLEU on the dev set)",
+            verdict=f"{verdict} (baseline: {baseline} BLEU on the dev set)",
             kept=tuple(part.name for part in kept),
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
-            warnings=tuple(
-                warning.replace(MORE_ROUNDS, _MORE_TIME) for warning in self._tuned(final).warnings
-            ),
+            warnings=tuple(map(self._advised, self._tuned(final).warnings)),
             provenance=provenance(inputs=plan.inputs, settings=asked),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
@@ -243,7 +241,12 @@ class _Improvement:
             log = self._runner.log(step).read_text("utf-8", "replace")
             for line in log.rpartition(f"$ {step.work}\n")[2].split("\n"):
                 if (told := line.strip()).startswith(("note: ", "warning: ")):
-                    self._say(f"{step.name}: {told.replace(MORE_ROUNDS, _MORE_TIME)}")
+                    self._say(f"{step.name}: {self._advised(told)}")
+
+    def _advised(self, warning: str) -> str:
+        """Return a warning of ``tune`` with the advice that fits this command."""
+        few = f"a longer --time gives more rounds, up to {ROUNDS}"
+        return warning.replace(MORE_ROUNDS, few if self._time is not None else "tune it longer")
 
     @property
     def _seconds(self) -> dict[str, float]:
@@ -296,20 +299,29 @@ class _Improvement:
         limit = "--max-time" if is_time else "--max-epochs"
         steps = [
             plan.train(
-                part, self._reached(training_of(part), limit, limits[part.name]), is_time=is_time
+                part,
+                self._not_lowered(training_of(part), limit, limits[part.name]),
+                is_time=is_time,
             )
             for part in parts
         ]
         self._do(steps, jobs=len(plan.lanes))
         made = {part.name: _training(plan.model(part))["passes"] for part in parts}
-        for name in (name for name, number in made.items() if number < _LEAST_PASSES):
-            self._say(f"note: {name}: {few_passes(made[name])}")
+        for name, number in made.items():
+            if number < _LEAST_PASSES:
+                self._say(f"note: {name}: {few_passes(number)}")
         return passes | made
 
-    def _reached(self, name: str, limit: str, value: float) -> float:
-        """Return the value of a limit, or that of the finished step, if it is higher."""
-        entry = read_entry(self._runner.ledger.path(name))
-        return max(value, entry.settings.get(limit, 0)) if entry and entry.finished else value
+    def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
+        """Tune a system, and return the rounds; a finished tuning with more of them stays."""
+        rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
+        self._do([self._plan.tune(name, rounds, parts)])
+        return rounds
+
+    def _not_lowered(self, step: str, option: str, limit: float) -> float:
+        """Return the limit, or the finished step's limit if that is higher."""
+        entry = read_entry(self._runner.ledger.path(step))
+        return max(limit, entry.settings.get(option, 0)) if entry and entry.finished else limit
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
@@ -337,11 +349,11 @@ def few_passes(passes: float) -> str:
     """Say why a model is not tried.
 
     >>> few_passes(0.157)
-    'not tried: it would make, or made, only 0.16 passes, and fewer than 0.25 teach it too little'
+    'not tried: only 0.16 passes fit into its time, and fewer than 0.25 teach it too little'
     """
     return (
-        f"not tried: it would make, or made, only {passes:.2f} passes, and fewer than "
-        f"{_LEAST_PASSES} teach it too little"
+        f"not tried: only {passes:.2f} passes fit into its time, and fewer than {_LEAST_PASSES} "
+        "teach it too little"
     )
 
 

@@ -343,7 +343,7 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     return max(rounds, key=lambda decoded: decoded.score)
 
 
-_NO_TRANSLATION = 0.01  # BLEU of texts that do not belong together
+_LEAST_PLAUSIBLE_BLEU = 0.01  # less suggests that the texts do not belong together
 MORE_ROUNDS = "more --rounds continue this run"
 
 
@@ -357,8 +357,8 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
         )
     elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
         yield f"the score was still rising in the last round; {MORE_ROUNDS}"
-    if best.bleu < _NO_TRANSLATION:
-        yield "BLEU is below 1: are source and reference the same text, line by line?"
+    if best.bleu < _LEAST_PLAUSIBLE_BLEU:
+        yield "BLEU is below 1: check that each reference line translates the same source line"
     if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)
         yield (

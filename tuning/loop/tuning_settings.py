@@ -127,7 +127,7 @@ class TuningSettings(OptimizationSettings):
 
         named = named_paths(ini)
         models = {
-            f"the size or digest of {line.name}'s {key}": _size_or_digest(Path(path))
+            f"{line.name}'s {key} (size or digest)": _size_or_digest(Path(path))
             for line, key, path in named
         }
         settings = self.without("ini", "source", "references", "moses", "threads", *_SECOND_STEP)

@@ -226,7 +226,8 @@ class ReferenceTexts:
 
 
 def _looks_tokenised(lines: Sequence[str]) -> bool:
-    # not all lines are sentences, but hardly any line of raw text has a blank before its full stop
+    """Return whether more than a tenth of the lines end in a separate full stop."""
+    # many lines are no sentences, but raw text hardly ever has a blank before its full stop
     return 10 * sum(line.endswith(" .") for line in lines) > len(lines)
 
 

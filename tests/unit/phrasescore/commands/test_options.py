@@ -85,4 +85,4 @@ def test_more_arguments_than_the_command_has() -> None:
     example = command("example", Reading)(lambda options: None)
     done = CliRunner().invoke(example, ["one", "two"])
     assert done.exit_code == 2
-    assert "unexpected extra arguments: two (name the input with -i)" in done.stderr
+    assert "Too many arguments: two (name the input with -i)" in done.stderr

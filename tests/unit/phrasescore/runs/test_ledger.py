@@ -155,7 +155,7 @@ def begun(folder: Path, now: Entry, **more: Any) -> None:
     ("change", "sentence"),
     [
         ({"settings": {"seed": 2}}, r"other settings: seed was 1 and is now 2\. Name a new folder"),
-        ({"inputs": ["b" * 64]}, r": text is not the file that it began with\. Name"),
+        ({"inputs": ["b" * 64]}, r": text is not the file that the work began with\. Name"),
         ({"version": "2.0"}, 'the version of phrasescore was "1.0" and is now "2.0"'),
     ],
 )

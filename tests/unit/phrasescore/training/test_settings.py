@@ -30,7 +30,7 @@ def regularisation(settings: TrainingSettings) -> tuple[float | None, float | No
     ("kind", "options", "problem"),
     [
         ("search", {"inputs": TEXTS[:1]}, "--kind search takes SOURCE-TEXT TARGET-TEXT MODEL/"),
-        ("phrase", {}, "PHRASE-TABLE MODEL/, but got 3 names. --kind search or --kind encdec"),
+        ("phrase", {}, "but got 3 names. For 2 files, give --kind search or --kind encdec."),
         ("search", {"unit": "lstm"}, "--unit is not an option of --kind search. It bel"),
         ("encdec", {"alignment": 5}, "--alignment is not an option of --kind encdec"),
         ("search", {"formulation": "appendix"}, "none of: code, paper"),

@@ -97,7 +97,7 @@ def test_the_options_of_trainings(plan: ImprovePlan) -> None:
     timed = [plan.train(part, 90.4, is_time=True).work.words for part in PARTS]
     passes = [plan.train(part, 3, is_time=False).work.words for part in PARTS]
     for words in timed:
-        assert "--max-time 90s" in " ".join(words)
+        assert "--max-time 90 " in " ".join(words)
         assert "--hidden" not in words
     assert "--max-epochs 3 --kind phrase" in " ".join(passes[0])
     assert "--hidden 200" in " ".join(passes[0])

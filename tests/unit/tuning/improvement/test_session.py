@@ -118,7 +118,7 @@ def test_the_page(tmp_path: Path) -> None:
         passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
-    assert "| phrase-model | 0.05 | not tried: it would make, or made, only 0.05 passes" in text
+    assert "| phrase-model | 0.05 | not tried: only 0.05 passes" in text
     assert "| sentence-model | 2.00 | no estimate | left out |" in text
     assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
     assert "| all parts | | +1.30 BLEU (95 % interval +0.30 to +2.30) | |" in " ".join(text.split())
