@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ import click
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
-from phrasescore.errors import SettingsError, counted
+from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.stream import keeps_work
@@ -173,13 +174,17 @@ def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
     from phrasescore.table.input_files import open_input
     from phrasescore.table.phrase_table import PIPES
 
-    if (old := find_text_table(feature)) is None:
+    old = find_text_table(feature)
+    if old is None or not Path(new).is_file():  # a pipe could not be read again
         return
     scores = list[dict[tuple[bytes, ...], list[bytes]]]()
     for path in (old, new):
-        with open_input(path) as stream:
+        # the table that is replaced may be damaged
+        with contextlib.suppress(InputError), open_input(path) as stream:
             rows = (line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED))
             scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2})
+    if len(scores) < 2:
+        return
     before, after = scores
     both = before.keys() & after.keys()
     # the last score may be that of another model; score and generate keep the first

@@ -18,10 +18,8 @@ from phrasescore.table.phrase_table import SIDES, Side
 if TYPE_CHECKING:
     from moses_integration.text.preparation import TextSettings, TokenizerName
 
-_WORDS, _FEWEST_WORDS = (
-    2000,
-    20,
-)  # distinct words of the text that are looked up; fewer tell nothing
+# distinct words of the text that are looked up; fewer than the second number tell nothing
+_WORDS, _FEWEST_WORDS = 2000, 20
 _LINES = 10_000  # lines of each side's training text that are read
 _MIN_DIFFERENCE = 0.2  # languages share names and numbers
 

@@ -161,6 +161,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
+        self._rounds = ROUNDS  # of the last tuning
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
@@ -245,8 +246,10 @@ class _Improvement:
 
     def _advised(self, warning: str) -> str:
         """Return a warning of ``tune`` with the advice that fits this command."""
-        few = f"a longer --time gives more rounds, up to {ROUNDS}"
-        return warning.replace(MORE_ROUNDS, few if self._time is not None else "tune it longer")
+        advice = "phrasescore tune may take more rounds than improve"
+        if self._time is not None and self._rounds < ROUNDS:
+            advice = f"a longer --time gives more rounds, up to {ROUNDS}"
+        return warning.replace(MORE_ROUNDS, advice)
 
     @property
     def _seconds(self) -> dict[str, float]:
@@ -314,7 +317,7 @@ class _Improvement:
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
         """Tune a system, and return the rounds; a finished tuning with more of them stays."""
-        rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
+        self._rounds = rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
         self._do([self._plan.tune(name, rounds, parts)])
         return rounds
 
