@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 
 from phrasescore.errors import ResumeError
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.ledger import (
     RECORD,
     Entry,
@@ -23,6 +25,7 @@ from phrasescore.runs.ledger import (
     run_steps,
 )
 from phrasescore.runs.lock import held
+from tests.support.killed import killed_at
 
 
 class Kitchen:
@@ -269,3 +272,31 @@ def test_a_finished_step_continues_up_to_a_higher_limit(tmp_path: Path) -> None:
     assert reach(3) == "moremoremore"
     assert has_finished(tmp_path / "steps")
     assert reach(2) == "more"
+
+
+def test_a_step_that_continues_may_be_killed_anywhere(tmp_path: Path) -> None:
+    """The same call reaches the limit; until then, the lower limit counts as reached."""
+    output = tmp_path / "output"
+
+    def reach(limit: int) -> None:
+        def work() -> dict[str, int]:
+            write_atomically(output, b"x" * limit)
+            return {}
+
+        step = Step("walk", work, {}, (), (output,), limits={"miles": limit})
+        Ledger(tmp_path / "steps").do(step, outputs_are_whole=True)
+
+    killed = 0
+    for moment in range(100):
+        shutil.rmtree(tmp_path / "steps", ignore_errors=True)
+        output.unlink(missing_ok=True)
+        reach(1)
+        if not killed_at(moment, lambda: reach(2)):
+            break
+        killed += 1
+        reach(2)
+        entry = read_entry(tmp_path / "steps" / "walk.json")
+        assert entry is not None
+        assert (entry.finished, entry.settings, len(entry.outputs)) == (True, {"miles": 2}, 1)
+        assert output.read_bytes() == b"xx"
+    assert killed > 3
