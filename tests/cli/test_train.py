@@ -194,7 +194,9 @@ def test_an_interrupted_run_is_not_continued_as_another(
     phrasescore("train", table, *base, "--seed", "2").refused(6, begun)
     longer = tmp_path / "longer"
     longer.write_bytes(table.read_bytes() + b"a ||| b ||| 1 1 1 1\n")
-    phrasescore("train", longer, *base).refused(6, f"{longer} has changed")
+    phrasescore("train", longer, *base).refused(
+        6, f"{longer} is not the file that the work began with"
+    )
     anew = phrasescore("train", longer, "model", *QUICK, "--overwrite").well()
     assert b"resuming after" not in anew.stderr
     assert b"3,001 lines" in anew.stderr
