@@ -39,6 +39,7 @@ _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
+_MOST_SEEN = 0.5  # share of lines; short sentences may be in both texts
 # fewer such characters, in all or for each line, come from names, not from another way of writing
 _FEW, _RARE = 3, 0.02
 
@@ -187,6 +188,11 @@ class _Writing:
             if form not in self.forms:
                 what = f"this text is not in Unicode {form}, but the training text is"
                 found.warning(self.path, what, f"prepare both in the same way: {_PREPROCESS}")
+        lines, known = self.text.split("\n"), set(training.text.split("\n"))
+        seen = sum(map(known.__contains__, lines)) / len(lines)
+        if seen > _MOST_SEEN:
+            what = f"{seen:.0%} of the lines are in {training.path}, the training text"
+            found.warning(self.path, what, "tune and test with sentences that are not in it")
         ratio = self.counts.total() / max(1, training.counts.total())
         odd: dict[str, Counter[str]] = {}
         for each, count in self.counts.items():

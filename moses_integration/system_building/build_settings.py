@@ -162,7 +162,11 @@ class BuildSettings:
         aligners = self.aligners or ()
         for name in aligners:
             if name not in ALIGNERS:
-                raise SettingsError(f"there is no aligner {name}{did_you_mean(name, ALIGNERS)}")
+                raise SettingsError(
+                    f"there is no aligner {name}{did_you_mean(name, ALIGNERS)}",
+                    remedy=f"choose among {', '.join(ALIGNERS)}; --alignment takes the links of "
+                    "another program, such as MGIZA",
+                )
             if aligners.count(name) > 1:
                 raise SettingsError(f"the aligner {name} is given twice", remedy="give it once")
         check_bounds(self)

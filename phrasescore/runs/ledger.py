@@ -36,6 +36,7 @@ from phrasescore.runs.lock import LOCK, held
 Work = TypeVar("Work", covariant=True)
 RECORD = "run.json"
 _DIGESTS = "digests.json"
+_UP_TO = "up to"  # in the counts of a step that continues: the limits that it shall reach
 _MAX_SHOWN = 50  # maximum number of characters of a value in a message; digests are longer
 
 
@@ -285,6 +286,11 @@ class Step(Generic[Work]):
     state: Path | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def places(self) -> set[Path]:
+        """The outputs, and the folders above them."""
+        return {place for path in self.outputs for place in (path, *path.parents)}
+
 
 # a step whose function returns counts, as JSON values
 FunctionStep = Step[Callable[[], Mapping[str, Any]]]
@@ -357,7 +363,10 @@ class Ledger:
             self._delete(step)
         begun = now
         if entry and is_whole:  # until the limit is reached, the lower one counts, without digests
-            begun = dataclasses.replace(entry, outputs=[])
+            limits_then, limits_now = entry.counts.get(_UP_TO), dict(step.limits)
+            if limits_then not in (None, limits_now) and step.state not in step.places:
+                self._remove(step.state)  # work up to another limit, which cannot be continued
+            begun = dataclasses.replace(entry, outputs=[], counts={_UP_TO: limits_now})
         if outputs_are_whole:
             write_entry(self.path(step.name), begun)
         start = time.monotonic() - begun.seconds
@@ -390,10 +399,13 @@ class Ledger:
 
     def _delete(self, step: Step[Any]) -> None:
         """Delete the outputs and the entry of a step whose inputs or settings have changed."""
-        for path in filter(None, (*step.outputs, step.state)):
-            if path.is_relative_to(self.folder.parent):
-                final_names.remove(path)
+        for path in (*step.outputs, step.state):
+            self._remove(path)
         self.path(step.name).unlink()
+
+    def _remove(self, path: Path | None) -> None:
+        if path is not None and path.is_relative_to(self.folder.parent):
+            final_names.remove(path)
 
     def _is_whole(self, step: Step[Any], entry: Entry) -> bool:
         """Return whether the outputs exist and are unchanged since the step was finished.

@@ -181,9 +181,11 @@ def _chosen_hidden(
 
     Times of different sizes were measured on CPUs; a GPU takes the usual size.
     """
-    if earlier == "extendable":
-        return load_weights(settings.model).settings.hidden
     choice = settings.work_folder / _CHOICE
+    if earlier == "extendable":
+        hidden = load_weights(settings.model).settings.hidden
+        write_json(choice, {"hidden": hidden})  # for a call that resumes from a checkpoint
+        return int(hidden)
     if (settings.work_folder / LATEST).exists():
         with another_refused(choice):
             hidden = read_object(choice)["hidden"]

@@ -369,12 +369,22 @@ def test_the_time_chooses_the_size_of_a_phrase_model(
     command = ["train", table, "model", "--embedding", "8", "--rank", "8"]
     done = phrasescore(*command, "--max-time", "1s").well()
     (told,) = re.findall(rb"choosing --hidden ([0-9]+): at the speed of this", done.stderr)
-    further = phrasescore(*command, "--max-time", "2s").well()
-    assert b"training model/ further" in further.stderr
-    assert b"choosing" not in further.stderr
+    started = phrasescore.start(*command, "--max-time", "5s")
+    curves = tmp_path / "model.training" / "curves.jsonl"
+    before = (tmp_path / "model" / "curves.jsonl").stat().st_size
+
+    def has_learnt() -> bool:
+        return curves.exists() and curves.stat().st_size > before
+
+    stopped = kill_when(has_learnt, started, signal.SIGINT)
+    assert b"training model/ further" in stopped.errors
+    assert (tmp_path / "model.training/checkpoint.pt").exists()
+    further = phrasescore(*command, "--max-time", "5s").well()
+    assert b"resuming after" in further.stderr
+    assert b"choosing" not in further.stderr + stopped.errors
     record = json.loads((tmp_path / "model" / "provenance.json").read_text("utf-8"))
     assert record["settings"]["hidden"] is None
     assert record["training"]["hidden"] == int(told)
-    phrasescore(*command, "--max-time", "2s", "--hidden", "77").refused(
+    phrasescore(*command, "--max-time", "5s", "--hidden", "77").refused(
         6, "hidden was not set and is now 77"
     )

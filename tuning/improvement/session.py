@@ -47,7 +47,7 @@ from tuning.improvement.plan import (
     training_of,
     tuning_of,
 )
-from tuning.loop.outer_loop import MORE_ROUNDS
+from tuning.loop.outer_loop import ANOTHER_SEARCH, MORE_ROUNDS
 from tuning.loop.tuning_settings import (
     AND,
     ScoreBenefit,
@@ -78,6 +78,7 @@ _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequenci
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 # what Moses's preparation makes of characters; raw text has them in few lines
 _ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
+_MOST_SEEN = 0.1  # short sentences may be in both texts
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
 _PAGE = """\
@@ -144,6 +145,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         say(f"note: --time is {time:.0f} seconds; for minutes, write {time:.0f}m")
     check_texts(plan)
     check_tokens(plan, say)
+    warn_of_training_text(plan, say)
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
@@ -249,6 +251,7 @@ class _Improvement:
         advice = "phrasescore tune may take more rounds than improve"
         if self._time is not None and self._rounds < ROUNDS:
             advice = f"a longer --time gives more rounds, up to {ROUNDS}"
+        warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
         return warning.replace(MORE_ROUNDS, advice)
 
     @property
@@ -530,6 +533,17 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
                 remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"
             problem = "the text looks like raw text, but the system needs text in its tokens"
             raise InputError(problem, path=path, remedy=remedy)
+
+
+def warn_of_training_text(plan: ImprovePlan, say: Say) -> None:
+    """Warn if the dev set is part of the parallel text, so that its BLEU says nothing."""
+    dev = set(zip(*map(read_lines, plan.dev), strict=False))
+    seen = {pair for pair in zip(*map(read_lines, plan.parallel), strict=False) if pair in dev}
+    if len(seen) > _MOST_SEEN * len(dev):
+        say(
+            f"warning: {len(seen):,} of {len(dev):,} sentence pairs of the dev set are in the "
+            "parallel text, so its BLEU is too high: take them out of one of the two"
+        )
 
 
 def _check_new(plan: ImprovePlan, say: Say) -> None:

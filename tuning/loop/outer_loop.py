@@ -344,6 +344,8 @@ def _best(rounds: Sequence[TunedRound]) -> TunedRound:
 
 
 _LEAST_PLAUSIBLE_BLEU = 0.01  # less suggests that the texts do not belong together
+# advice, for which another command may have its own
+ANOTHER_SEARCH = "try --optimizer mira, another --seed or a longer dev set"
 MORE_ROUNDS = "more --rounds continue this run"
 
 
@@ -352,8 +354,8 @@ def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
     last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
     if best.number == 1 and best.bleu < 1:
         yield (
-            "no round decoded better than the start weights, so the search keeps them; try "
-            "--optimizer mira, another --seed or a longer dev set"
+            "no round decoded better than the start weights, so the search keeps them; "
+            f"{ANOTHER_SEARCH}"
         )
     elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
         yield f"the score was still rising in the last round; {MORE_ROUNDS}"

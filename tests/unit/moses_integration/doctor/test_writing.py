@@ -26,10 +26,17 @@ def findings(training: str, text: str) -> list[tuple[str, str]]:
 
 def test_equal_writing_has_no_warning() -> None:
     """The only finding is a note on the words that training saw."""
-    ((where, what),) = findings(TRAINING, TRAINING)
+    other = " ".join(TRAINING.split("\n")[0].split(" ")[::-1]) + "\n"
+    ((where, what),) = findings(TRAINING, other * 40)
     assert where == "text"
     assert what == "training saw 100.0% of the tokens, and 100.0% if marks are ignored"
-    assert findings("a b\n", "a b\n") == []
+    assert findings("a b\n", "b a\n") == []
+
+
+def test_a_text_that_is_part_of_the_training_text() -> None:
+    """Scores of sentences that training saw are too high."""
+    found = findings(TRAINING, TRAINING)
+    assert found[0] == ("text", "100% of the lines are in training, the training text")
 
 
 @pytest.mark.parametrize(

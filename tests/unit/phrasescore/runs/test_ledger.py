@@ -300,3 +300,29 @@ def test_a_step_that_continues_may_be_killed_anywhere(tmp_path: Path) -> None:
         assert (entry.finished, entry.settings, len(entry.outputs)) == (True, {"miles": 2}, 1)
         assert output.read_bytes() == b"xx"
     assert killed > 3
+
+
+def test_another_limit_than_that_of_an_interrupted_continuation(tmp_path: Path) -> None:
+    """What was begun up to another limit is removed; the finished output stays."""
+    output, state, seen = tmp_path / "output", tmp_path / "state", list[bool]()
+
+    def reach(limit: int, *, fails: bool = False) -> None:
+        def work() -> dict[str, int]:
+            seen.append(state.exists())
+            state.touch()
+            if fails:
+                raise KeyboardInterrupt
+            output.write_text(f"{limit}")
+            state.unlink()
+            return {}
+
+        step = Step("walk", work, {}, (), (output,), state, {"miles": limit})
+        Ledger(tmp_path / "steps").do(step, outputs_are_whole=True)
+
+    reach(1)
+    for limit, had_begun in ((2, False), (2, True), (3, False)):
+        with pytest.raises(KeyboardInterrupt):
+            reach(limit, fails=True)
+        assert (seen[-1], output.read_text()) == (had_begun, "1")
+    reach(3)
+    assert (seen[-1], output.read_text()) == (True, "3")

@@ -23,6 +23,7 @@ from tuning.improvement.session import (
     page,
     rounds_for,
     shared,
+    warn_of_training_text,
 )
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
 from tuning.metrics.significance import SystemDifference
@@ -206,3 +207,18 @@ def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:
         path.touch()
     with pytest.raises(InputError, match=f"--parallel {corpus[0]} {corpus[1]}"):
         check_tokens(ImprovePlan(output, folder, (raw, raw), texts), said.append)
+
+
+def test_a_dev_set_from_the_training_text(tmp_path: Path) -> None:
+    """A warning says so; a few common sentences are no reason for it."""
+    texts, said = (tmp_path / "a", tmp_path / "b"), list[str]()
+    for path in texts:
+        path.write_text("".join(f"{path.name} {number}\n" for number in range(100)))
+    dev = tmp_path / "c", tmp_path / "d"
+    for path, seen in zip(dev, texts, strict=True):
+        lines = seen.read_text().split("\n")
+        path.write_text("\n".join([*lines[:5], *(f"new {number}" for number in range(95)), ""]))
+    warn_of_training_text(ImprovePlan(tmp_path / "better", None, texts, dev), said.append)
+    assert said == []
+    warn_of_training_text(ImprovePlan(tmp_path / "better", None, texts, texts), said.append)
+    assert "100 of 100 sentence pairs of the dev set are in the parallel text" in said[0]
