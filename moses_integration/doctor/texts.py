@@ -160,6 +160,7 @@ def check_writing(found: Diagnosis, training: Text, texts: Iterable[Text]) -> No
     learnt.check_doubled(found)
     for text in others:
         text.check_doubled(found)
+        text.check_apart(found, learnt)
         text.compare(found, learnt)
 
 
@@ -181,6 +182,14 @@ class _Writing:
         if twice:
             found.warning(self.path, f"marks written twice: {_names(twice)}", _WRITE_ONCE)
 
+    def check_apart(self, found: Diagnosis, training: _Writing) -> None:
+        """Report a text that is part of the training text, so that its scores are too high."""
+        lines, known = self.text.split("\n"), set(training.text.split("\n"))
+        seen = sum(map(known.__contains__, lines)) / len(lines)
+        if seen > _MOST_SEEN:
+            what = f"{seen:.0%} of the lines are in {training.path}, the training text"
+            found.warning(self.path, what, "tune and test with sentences that are not in it")
+
     def compare(self, found: Diagnosis, training: _Writing) -> None:
         """Report how this text is written otherwise than the training text."""
         # a text without accents is in both forms
@@ -188,11 +197,6 @@ class _Writing:
             if form not in self.forms:
                 what = f"this text is not in Unicode {form}, but the training text is"
                 found.warning(self.path, what, f"prepare both in the same way: {_PREPROCESS}")
-        lines, known = self.text.split("\n"), set(training.text.split("\n"))
-        seen = sum(map(known.__contains__, lines)) / len(lines)
-        if seen > _MOST_SEEN:
-            what = f"{seen:.0%} of the lines are in {training.path}, the training text"
-            found.warning(self.path, what, "tune and test with sentences that are not in it")
         ratio = self.counts.total() / max(1, training.counts.total())
         odd: dict[str, Counter[str]] = {}
         for each, count in self.counts.items():

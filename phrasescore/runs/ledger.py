@@ -286,11 +286,6 @@ class Step(Generic[Work]):
     state: Path | None = None
     limits: Mapping[str, float] = field(default_factory=dict)
 
-    @property
-    def places(self) -> set[Path]:
-        """The outputs, and the folders above them."""
-        return {place for path in self.outputs for place in (path, *path.parents)}
-
 
 # a step whose function returns counts, as JSON values
 FunctionStep = Step[Callable[[], Mapping[str, Any]]]
@@ -364,7 +359,8 @@ class Ledger:
         begun = now
         if entry and is_whole:  # until the limit is reached, the lower one counts, without digests
             limits_then, limits_now = entry.counts.get(_UP_TO), dict(step.limits)
-            if limits_then not in (None, limits_now) and step.state not in step.places:
+            holds_outputs = any(step.state in (path, *path.parents) for path in step.outputs)
+            if limits_then not in (None, limits_now) and not holds_outputs:
                 self._remove(step.state)  # work up to another limit, which cannot be continued
             begun = dataclasses.replace(entry, outputs=[], counts={_UP_TO: limits_now})
         if outputs_are_whole:

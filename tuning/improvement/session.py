@@ -163,7 +163,6 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._rounds = ROUNDS  # of the last tuning
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
@@ -196,6 +195,7 @@ class _Improvement:
         verdict, kept = judged(gain, kept)
         final = name if kept else "baseline"
         self._do([plan.pack(final)])
+        tuning = next(step for step in self._steps if step.name == tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
         baseline = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
@@ -204,7 +204,7 @@ class _Improvement:
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
-            warnings=tuple(map(self._advised, self._tuned(final).warnings)),
+            warnings=tuple(self._advised(each, tuning) for each in self._tuned(final).warnings),
             provenance=provenance(inputs=plan.inputs, settings=asked),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
@@ -244,12 +244,12 @@ class _Improvement:
             log = self._runner.log(step).read_text("utf-8", "replace")
             for line in log.rpartition(f"$ {step.work}\n")[2].split("\n"):
                 if (told := line.strip()).startswith(("note: ", "warning: ")):
-                    self._say(f"{step.name}: {self._advised(told)}")
+                    self._say(f"{step.name}: {self._advised(told, step)}")
 
-    def _advised(self, warning: str) -> str:
-        """Return a warning of ``tune`` with the advice that fits this command."""
+    def _advised(self, warning: str, step: CommandStep) -> str:
+        """Return a warning of a tuning with the advice that fits this command."""
         advice = "phrasescore tune may take more rounds than improve"
-        if self._time is not None and self._rounds < ROUNDS:
+        if self._time is not None and step.limits.get("--rounds", ROUNDS) < ROUNDS:
             advice = f"a longer --time gives more rounds, up to {ROUNDS}"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
         return warning.replace(MORE_ROUNDS, advice)
@@ -299,7 +299,7 @@ class _Improvement:
         if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
             parts.remove(PHRASE)
             passes[PHRASE.name] = enough
-            self._say(f"note: {untrained(enough)}")
+            self._say(f"note: {PHRASE.name}: {few_passes(enough)}")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
         limit = "--max-time" if is_time else "--max-epochs"
@@ -320,7 +320,7 @@ class _Improvement:
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
         """Tune a system, and return the rounds; a finished tuning with more of them stays."""
-        self._rounds = rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
+        rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
         self._do([self._plan.tune(name, rounds, parts)])
         return rounds
 
@@ -339,27 +339,15 @@ class _Improvement:
         return _read(self._plan.folder / name / RESULT, TuningRecord)
 
 
-def untrained(passes: float) -> str:
-    """Say why no phrase model is trained, which would make so many passes.
-
-    >>> untrained(0.131).partition(',')[0]
-    'the phrase model would make 0.13 passes in its time'
-    """
-    return (
-        f"the phrase model would make {passes:.2f} passes in its time, and fewer than "
-        f"{_LEAST_PASSES} teach it too little: it is not trained; with a longer --time, it is"
-    )
-
-
 def few_passes(passes: float) -> str:
     """Say why a model is not tried.
 
     >>> few_passes(0.157)
-    'not tried: only 0.16 passes fit into its time, and fewer than 0.25 teach it too little'
+    'not tried: only 0.16 passes fit into its time (a longer one gives more), but 0.25 are needed'
     """
     return (
-        f"not tried: only {passes:.2f} passes fit into its time, and fewer than {_LEAST_PASSES} "
-        "teach it too little"
+        f"not tried: only {passes:.2f} passes fit into its time (a longer one gives more), but "
+        f"{_LEAST_PASSES} are needed"
     )
 
 
