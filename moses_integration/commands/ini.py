@@ -13,7 +13,7 @@ import click
 
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Options, argument, command, flag, option
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
@@ -30,10 +30,7 @@ class NewIniOptions(Options):
 
     ini: str = INI
     output: str = option(
-        PathName(Use.WRITE, may_replace="SYSTEM"),
-        "Where to write the new ini; - is standard output.",
-        "-o",
-        required=True,
+        OUTPUT, "Where to write the new ini; - is standard output.", "-o", required=True
     )
 
     def read(self) -> MosesIni:
@@ -169,7 +166,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 
 def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
-    """Yield a warning if no pair at the start of both tables has the old table's first score."""
+    """Yield a warning if few pairs at the start of both tables have the same first score."""
     from moses_integration.ini.model_files import find_text_table
     from phrasescore.table.input_files import open_input
     from phrasescore.table.phrase_table import PIPES
@@ -188,8 +185,12 @@ def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
     before, after = scores
     both = before.keys() & after.keys()
     # the last score may be that of another model; score and generate keep the first
-    if both and not any(after[pair][:1] == before[pair][:1] for pair in both):
-        yield f"no pair has the same scores in {new} as in {old}: is it another system's table?"
+    equal = sum(after[pair][:1] == before[pair][:1] for pair in both)
+    if equal < len(both) / 2:  # scores such as 0.2 are equal by chance
+        yield (
+            f"only {equal} of {len(both)} pairs have the same first score in {new} as in {old}: is "
+            "it another kind of table, or another system's?"
+        )
 
 
 @command("add-language-model", AddLanguageModelOptions, short_help="Add a language model.")

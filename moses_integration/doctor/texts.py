@@ -21,7 +21,7 @@ from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.ini.problems import Severity
 from moses_integration.text.preparation import escape, unescape
 from phrasescore.errors import counted, visible
-from phrasescore.table.input_files import open_input
+from phrasescore.table.input_files import CHECK_LINES, alignment_problem, open_input
 from phrasescore.table.phrase_table import phrase_tokens
 
 Knows: TypeAlias = Callable[[bytes], bool]
@@ -141,6 +141,8 @@ def check_texts(
             what = f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}"
             remedy = "line i of this file must be a translation of line i of the source"
             found.error(text.path, what, remedy)
+        elif (problem := alignment_problem(text.lines, source.lines, source.path)) is not None:
+            found.warning(text.path, problem, CHECK_LINES)
 
 
 _PREPROCESS = "phrasescore preprocess"

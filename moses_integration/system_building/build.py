@@ -47,6 +47,7 @@ from phrasescore.runs.final_names import open_output, own_folder, write_atomical
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
 from phrasescore.runs.results import RESULT
+from phrasescore.table.input_files import CHECK_LINES, alignment_problem, read_lines
 from phrasescore.table.line_assembly import Phrases
 
 # a corpus that loses more pairs was probably prepared wrongly
@@ -182,6 +183,11 @@ class _Builder:
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
         kept = sum(done.kept)
+        warnings = [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else []
+        source, target = map(read_lines, texts[:2])
+        problem = alignment_problem(source, target, self._inputs.target)
+        if problem is not None:
+            warnings.append(f"{self._inputs.source}: {problem}; {CHECK_LINES}")
         files = self._inputs.source, self._inputs.target
         languages = zip(files, settings.tokenize or (), strict=False)
         notes = [f"{path}: {note}" for path, code in languages for note in language_notes([code])]
@@ -193,7 +199,7 @@ class _Builder:
             "left_out": dict(done.left_out),
             "source_words": done.words[0],
             "target_words": done.words[1],
-            "warnings": [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else [],
+            "warnings": warnings,
             "notes": [*notes, *done.notes],
         }
 

@@ -22,7 +22,7 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
-from phrasescore.table.input_files import file_looks_raw
+from phrasescore.table.input_files import CHECK_LINES, alignment_problem, file_looks_raw, read_lines
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
     DEFAULTS,
@@ -246,11 +246,11 @@ class TrainOptions(Device):
         default="auto",
     )
     threads: int | None = CORES
-    checkpoint_every: float = option(
+    checkpoint_every: float | None = option(
         duration,
-        "The time between saves of the training state, from which the same command continues.",
+        "The time between saves of the training state, from which the same command continues.  "
+        "[default: 5m, or a tenth of --max-time if that is less]",
         metavar="TIME",
-        default="5m",
     )
     overwrite: bool = flag("Start again, and replace an existing training state or model.")
 
@@ -291,7 +291,13 @@ def train(options: TrainOptions) -> None:
     from phrasescore.training.session import train_model
 
     refuse_unwritable_folder(options.paths[-1])
-    for path in options.paths[:-1] if options.training.model_kind.of_sentences else ():
+    texts, kind = options.paths[:-1], options.training.model_kind
+    for path in texts if kind.of_sentences else ():
         if file_looks_raw(path):
             click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
+    if kind.translates:
+        source, target = map(read_lines, texts)
+        problem = alignment_problem(source, target, texts[1])
+        if problem is not None:
+            click.echo(f"warning: {texts[0]}: {problem}; {CHECK_LINES}", err=True)
     train_model(options.training)

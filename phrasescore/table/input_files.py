@@ -16,7 +16,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -34,7 +34,11 @@ HIDDEN_GZIP = (
     "gzip data, but the name does not end in .gz: Moses reads nothing from such a reordering table"
 )
 _BLOCK = 1 << 20
-_LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
+_LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw, or parallel to another
+# In the dev and test sets of seven language pairs, the lengths of lines correlate with those of
+# their translations by 0.85 to 0.97, and after a shift by one line by at most 0.28.
+_LEAST_CORRELATION, _FEWEST_LINES = 0.5, 100
+CHECK_LINES = "check that each line is the translation of the same line there"
 _RAW_END = re.compile(r"\w[.?!] *$")
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20
@@ -160,6 +164,33 @@ def looks_raw(ends: Iterable[str]) -> bool:
     """
     raw = [_RAW_END.search(end) is not None for end in ends]
     return 2 * sum(raw) > len(raw)
+
+
+def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: object) -> str | None:
+    """Return a description of lines that seem not to translate each other; ``None`` if they may.
+
+    Args:
+        lines: The lines of a text.
+        others: The lines of another text.
+        path: The file of the other text.
+
+    >>> lines = ["a" * (number % 7) for number in range(100)]
+    >>> alignment_problem(lines, [*lines[1:], ""], "b")
+    'the lengths of lines do not go with those of b (correlation 0.20)'
+    >>> alignment_problem(lines, lines, "a")
+    """
+    from statistics import StatisticsError, correlation  # late, because few commands need it
+
+    pairs = itertools.islice(zip(lines, others, strict=False), _LINES_TO_JUDGE)
+    lengths = [[math.log1p(len(line)) for line in pair] for pair in pairs]
+    with contextlib.suppress(StatisticsError):  # all lines of a text are equally long
+        if len(lengths) >= _FEWEST_LINES:
+            found = correlation(*zip(*lengths, strict=True))
+            if found < _LEAST_CORRELATION:
+                return (
+                    f"the lengths of lines do not go with those of {path} (correlation {found:.2f})"
+                )
+    return None
 
 
 def read_whole(path: str | Path) -> bytes:

@@ -139,7 +139,7 @@ class TrainingSettings:
     precision: Literal["auto", "bf16", "fp32"] = "auto"
     device: str = "auto"
     threads: int | None = None
-    checkpoint_every: float = 300.0
+    checkpoint_every: float | None = None
     overwrite: bool = False
 
     def check(self) -> None:

@@ -34,7 +34,13 @@ from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
 from phrasescore.runs.json_files import JsonObject
-from phrasescore.table.input_files import line_end_notes, looks_raw, read_lines
+from phrasescore.table.input_files import (
+    CHECK_LINES,
+    alignment_problem,
+    line_end_notes,
+    looks_raw,
+    read_lines,
+)
 from phrasescore.table.phrase_table import Side, scored_tokens, words_of
 from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
@@ -221,6 +227,8 @@ class ReferenceTexts:
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "
                 "without -t or [report-segmentation]"
             )
+        if (problem := alignment_problem(lines, self.lines[0], self.paths[0])) is not None:
+            notes.append(f"{path}: {problem}; {CHECK_LINES}")
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *line_end_notes(texts)]
 
