@@ -48,7 +48,7 @@ def bounded(bounds: Between, *, whole: bool) -> BoundedInt | BoundedFloat:
     """Return the click type of a number that has the bounds of a setting."""
     if whole:
         return BoundedInt(int(bounds.low), int(bounds.high))
-    return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)
+    return BoundedFloat(bounds.low, bounds.high, max_open=bounds.below)
 
 
 THREADS = BoundedInt(1, 256)
