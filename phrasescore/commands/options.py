@@ -97,6 +97,7 @@ def factor(owner: str) -> Field:
 
 CORES: Field = option(THREADS, "Cores to use.  [default: all]")
 MODEL: Field = option(INPUT_FOLDER, "A model folder.", required=True)
+PAIRS: Field = option(BATCH, "The number of pairs to score at a time.", metavar="PAIRS")
 
 
 def device_name(text: str) -> str:

@@ -9,8 +9,8 @@ import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.options import (
-    BATCH,
     COLUMN,
+    PAIRS,
     Computing,
     OnCluster,
     Result,
@@ -83,9 +83,7 @@ class ScoreOptions(Computing, OnCluster, Result):
         "most 0.01 on average and 0.05 at worst.",
         default="auto",
     )
-    batch_size: int | None = option(
-        BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
-    )
+    batch_size: int | None = PAIRS
 
 
 @command("score", ScoreOptions)
