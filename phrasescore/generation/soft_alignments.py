@@ -78,15 +78,12 @@ class SoftAlignments:
         groups = cut_by_area(order, (S + 1) * (T + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
-        def work(rows: Rows) -> list[tuple[int, Alignment]]:
-            padded = self._batch(sources.select(rows), targets.select(rows))
-            return [
-                (row, padded[at, : T[row] + 1, : S[row] + 1].copy())
-                for at, row in enumerate(rows.tolist())
-            ]
+        def work(rows: Rows) -> NDArray[np.float32]:
+            return self._batch(sources.select(rows), targets.select(rows))
 
-        for _, aligned in itertools.chain.from_iterable(self._cores.each(work, groups)):
-            found.update(aligned)
+        for rows, padded in itertools.chain.from_iterable(self._cores.each(work, groups)):
+            for row, matrix in zip(rows.tolist(), padded, strict=True):
+                found[row] = matrix[: T[row] + 1, : S[row] + 1].copy()
         return [found[row] for row in range(len(S))]
 
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
@@ -99,8 +96,7 @@ class SoftAlignments:
             total = self._models[0].alignments(batch)
             for model in self._models[1:]:
                 total = total + model.alignments(batch)
-        mean: NDArray[np.float32] = (total / len(self._models)).float().cpu().numpy()
-        return mean
+        return (total / len(self._models)).float().cpu().numpy()
 
 
 def between_words(
