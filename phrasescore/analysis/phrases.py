@@ -14,7 +14,6 @@ from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import read_blocks
@@ -122,7 +121,7 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
     placed = copy.deepcopy(loaded.model).to(place).eval()
 
     def encode(rows: Rows) -> None:
-        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows), END))
+        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows)))
         with torch.inference_mode():
             found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
 

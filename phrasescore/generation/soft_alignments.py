@@ -19,7 +19,7 @@ from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.sentence_models import SentenceModels
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.attention_model import AttentionModel
-from phrasescore.model.sequence_model import END, Batch
+from phrasescore.model.sequence_model import Batch
 from phrasescore.pictures.figure_files import check_drawing, cut_label, plain_label, saved_figure
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.text_blocks import Texts
@@ -89,7 +89,7 @@ class SoftAlignments:
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
         """Return the alignments of a batch, ``(B, T + 1, S + 1)``, padded."""
         (read, read_lengths), (written, written_lengths) = (
-            map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
+            map(torch.from_numpy, as_matrix(side)) for side in (sources, targets)
         )
         batch = Batch(read, written, (read_lengths, written_lengths)).to(self._device)
         with torch.inference_mode():

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import Cores, choose_device
-from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
+from phrasescore.model.sequence_model import UNKNOWN, State, StepModel
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, offsets_of
 
@@ -252,7 +252,7 @@ def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk:
         for a in range(0, len(parents), chunk):
             rows = parents[a : a + chunk]
             if state is None:
-                ids, lengths = as_matrix(sources.select(rows), END)
+                ids, lengths = as_matrix(sources.select(rows))
                 made, ln_p = model.start(placed(ids), placed(lengths), torch.float32)
             else:
                 words = prefixes.last_words[a : a + chunk]
