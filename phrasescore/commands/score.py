@@ -102,9 +102,7 @@ def score(options: ScoreOptions) -> None:
     from phrasescore.scoring.block_scoring import ComputeSettings, ScoringSettings
     from phrasescore.scoring.table_rescoring import Rescoring, described
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(resumable([options.table], [options.output]))
-        cluster = _cluster(options, stack)
+    with resumable([options.table], [options.output]), _workers(options) as cluster:
         rescoring = Rescoring(
             options.table,
             options.output,
@@ -144,11 +142,11 @@ def _append_given(options: ScoreOptions, scores: str) -> None:
     options.show({**done.to_json(), "provenance": used})
 
 
-def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Return a cluster, which the stack closes; or, without ``--cluster``, set the threads."""
+def _workers(options: ScoreOptions) -> contextlib.AbstractContextManager[Cluster | None]:
+    """Return the cluster to open; or, without ``--cluster``, set the threads of this process."""
     if options.cluster is None:
         options.use_threads()
-        return None
+        return contextlib.nullcontext()
     from phrasescore.cluster import Cluster
 
-    return stack.enter_context(Cluster(options.cluster))
+    return Cluster(options.cluster)
