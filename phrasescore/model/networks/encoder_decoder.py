@@ -126,9 +126,7 @@ class EncoderDecoder(MaxoutReadout):
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; a state holds the unit's state and c's contributions."""
         context = self.summaries(source, lengths, dtype)
         # e(y_0) = 0, without the embedding's bias

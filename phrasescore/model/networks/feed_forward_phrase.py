@@ -69,10 +69,7 @@ class FeedForwardPhrase(SequenceModel):
     # -- the interface of all kinds of model ---------------------------------------------------
 
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features, ended, counted = self._inputs_of(batch, dtype)
@@ -93,9 +90,7 @@ class FeedForwardPhrase(SequenceModel):
         beyond = torch.where(ended[:, K:] == END, 0.0, _IMPOSSIBLE).to(kind)
         return torch.cat([found, beyond], dim=1).masked_fill(~counted, 0.0)
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state holds the features and the next position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))

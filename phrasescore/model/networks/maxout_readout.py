@@ -92,10 +92,7 @@ class MaxoutReadout(SequenceModel, ABC):
         return larger @ self.output_inner.to(dtype)
 
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features = self._features(batch, dtype, regularisation).flatten(0, 1)
