@@ -157,23 +157,18 @@ class Prefixes(ABC):
         allowed: The constraints on targets.
         lengths: (N,) the number of words of each source.
         best: The number of targets to keep for each source; ``None`` for all.
-        length_normalisation: Whether to rank by ln p divided by the words, </s> counted.
+        normalised: Whether to rank by ln p divided by the words, </s> counted.
 
     Attributes:
         unknown: Whether ``<unk>`` may be a word; otherwise the search sets its ln p to -inf.
     """
 
     def __init__(
-        self,
-        allowed: TargetSettings,
-        lengths: Rows,
-        best: int | None,
-        *,
-        length_normalisation: bool = False,
+        self, allowed: TargetSettings, lengths: Rows, best: int | None, *, normalised: bool
     ) -> None:
         self.unknown = allowed.unknown
         self._limits, self._minimums = allowed.limits(lengths), allowed.minimums(lengths)
-        self._best, self._normalised = best, length_normalisation
+        self._best, self._normalised = best, normalised
         self._found: list[Found] = []
         self._owners = np.arange(len(lengths))
         self._totals = np.zeros(len(lengths), np.float64)

@@ -93,7 +93,7 @@ class EncoderDecoder(MaxoutReadout):
             hidden = self._run(embedded, start, projected)[0]
         else:
             hidden = self._run(previous, start, projected)[0][1:]
-        return self._readout(hidden, previous, self._read(context))
+        return self._readout(hidden, previous, self._read(context), regularisation)
 
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return the contribution of c to the unit's inputs; ``None`` if the steps do not see c."""

@@ -43,9 +43,7 @@ class FeedForwardPhrase(SequenceModel):
         self.output_words = nn.Parameter(torch.empty(V_t, R))
         self.output_bias = nn.Parameter(torch.empty(V_t))
 
-    def features(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    def features(self, source: Tensor, lengths: Tensor | None, dtype: torch.dtype | None) -> Tensor:
         """Return the input of the output layer at each position, ``(B, K, R)``.
 
         Args:
