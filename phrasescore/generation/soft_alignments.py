@@ -26,7 +26,6 @@ from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
 from phrasescore.words.vocabulary import EOS, Vocabulary
 
-Rows = NDArray[np.int64]
 # alpha of each target word and </s> (rows) to each source word and </s> (columns)
 Alignment = NDArray[np.float32]
 
@@ -78,7 +77,7 @@ class SoftAlignments:
         groups = cut_by_area(order, (S + 1) * (T + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
-        def work(rows: Rows) -> NDArray[np.float32]:
+        def work(rows: NDArray[np.int64]) -> NDArray[np.float32]:
             return self._batch(sources.select(rows), targets.select(rows))
 
         for rows, padded in itertools.chain.from_iterable(self._cores.each(work, groups)):
