@@ -361,9 +361,4 @@ def with_columns(
     """
     if replace_column is None:
         return block.with_appended_scores(columns)
-    last = replace_column + len(columns) - 1
-    if last > block.format.scores:
-        problem = f"there is no score {last} to replace: each line has {block.format.scores}"
-        remedy = "leave out --replace-column to append the scores"
-        raise SettingsError(problem, path=block.path, remedy=remedy)
     return block.with_replaced_scores(replace_column, columns)
