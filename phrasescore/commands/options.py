@@ -107,13 +107,6 @@ def device_name(text: str) -> str:
     return text
 
 
-def scheduler(text: str) -> str:
-    """Check that the text can be an address or a file name; `Cluster` connects to the address."""
-    if not text or not text.isprintable():
-        raise click.BadParameter("name the scheduler file, or the address tcp://HOST:PORT")
-    return text
-
-
 class Device(Options):
     """The device that a command computes on."""
 
@@ -136,18 +129,6 @@ class Computing(Device):
             import torch
 
             torch.set_num_threads(self.threads)
-
-
-class OnCluster(Options):
-    """The cluster that does the work, if any."""
-
-    cluster: str | None = option(
-        scheduler,
-        "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
-        "address, tcp://HOST:PORT or tls://HOST:PORT.",
-        metavar="FILE|ADDRESS",
-        excludes=("threads",),  # --threads is for this machine, but the workers compute
-    )
 
 
 class Result(Options):
@@ -245,8 +226,6 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
     from phrasescore.runs.stream import keeps_work
 
     outputs = list(outputs)
-    if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):
-        with interruptible(outputs[0]):
-            yield
-    else:
+    can_continue = all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs))
+    with interruptible(outputs[0]) if can_continue else contextlib.nullcontext():
         yield

@@ -12,7 +12,6 @@ from phrasescore.commands.options import (
     COLUMN,
     PAIRS,
     Computing,
-    OnCluster,
     Result,
     factor,
     output_file,
@@ -26,7 +25,14 @@ if TYPE_CHECKING:
     from phrasescore.cluster import Cluster
 
 
-class ScoreOptions(Computing, OnCluster, Result):
+def _scheduler(text: str) -> str:
+    """Check that the text can be an address or a file name; `Cluster` connects to the address."""
+    if not text or not text.isprintable():
+        raise click.BadParameter("name the scheduler file, or the address tcp://HOST:PORT")
+    return text
+
+
+class ScoreOptions(Computing, Result):
     """Options of ``score``."""
 
     one_of = ("models", "scores")
@@ -84,6 +90,13 @@ class ScoreOptions(Computing, OnCluster, Result):
         default="auto",
     )
     batch_size: int | None = PAIRS
+    cluster: str | None = option(
+        _scheduler,
+        "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
+        "address, tcp://HOST:PORT or tls://HOST:PORT.",
+        metavar="FILE|ADDRESS",
+        excludes=("threads",),  # --threads is for this machine, but the workers compute
+    )
 
 
 @command("score", ScoreOptions)
