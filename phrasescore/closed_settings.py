@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import operator
 import re
 import types
 import typing
@@ -30,22 +28,18 @@ class Between:
     Args:
         low: The lower bound.
         high: The upper bound.
-        above: Whether the lower bound itself is excluded.
         below: Whether the upper bound itself is excluded.
     """
 
     low: float
     high: float
-    above: bool = False
     below: bool = False
 
     def __contains__(self, number: float) -> bool:
-        low_fits = self.low < number if self.above else self.low <= number
-        return low_fits and (number < self.high if self.below else number <= self.high)
+        return self.low <= number and (number < self.high if self.below else number <= self.high)
 
     def __str__(self) -> str:
-        low = f"{'above ' if self.above else ''}{self.low:,.15g}"
-        return f"{low} to {'below ' if self.below else ''}{self.high:,.15g}"
+        return f"{self.low:,.15g} to {'below ' if self.below else ''}{self.high:,.15g}"
 
 
 def check_bounds(settings: object, what: str = "") -> None:
@@ -110,9 +104,8 @@ def from_mapping(
 def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -> Any:
     """Return a value converted to its type: lists become tuples, and tables become dataclasses."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
-    if origin in (typing.Union, types.UnionType) and types.NoneType in arguments:
-        kinds = [kind for kind in arguments if kind is not types.NoneType]
-        inner = functools.reduce(operator.or_, kinds)
+    if origin in (typing.Union, types.UnionType):
+        (inner,) = (kind for kind in arguments if kind is not types.NoneType)
         return None if value is None else _checked(key, value, inner, where, only_known)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         if not isinstance(value, dict):
@@ -143,13 +136,12 @@ def _plain(key: str, value: object, hint: Any, where: str) -> Any:
         if not any(type(value) is type(choice) and value == choice for choice in arguments):
             raise _wrong(key, value, where, f"which is none of: {', '.join(map(str, arguments))}")
         return value
-    accepted = arguments if origin in (typing.Union, types.UnionType) else (origin or hint,)
+    kind = origin or hint
     # hundreds of digits do not fit into a float
-    if float in accepted and type(value) is int and abs(value) < _TOO_LARGE:
+    if kind is float and type(value) is int and abs(value) < _TOO_LARGE:
         return float(value)
-    if type(value) not in accepted:
-        names = " or ".join(kind.__name__ for kind in accepted)
-        raise _wrong(key, value, where, f"expected {names}")
+    if type(value) is not kind:
+        raise _wrong(key, value, where, f"expected {kind.__name__}")
     return value
 
 

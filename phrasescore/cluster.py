@@ -148,7 +148,7 @@ class Task(Generic[Made]):
 
         self._wait()
         try:
-            result: Made = self._future.result()
+            return self._future.result()
         except _CANCELLED:
             raise self._cluster.gone() from None
         except KilledWorker as error:
@@ -162,7 +162,6 @@ class Task(Generic[Made]):
                 f"a worker cannot run phrasescore ({error})",
                 remedy="install the same version on all workers",
             ) from None
-        return result
 
     def _wait(self) -> None:
         """Wait until the task is done; print a message if there is no worker for a long time."""

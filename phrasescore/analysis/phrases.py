@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from pathlib import Path
-from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -14,7 +13,6 @@ from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.sequence_model import END
 from phrasescore.runs.progress import Progress
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import read_blocks
@@ -26,8 +24,6 @@ from phrasescore.words.vocabulary import unknown_counts
 
 _BATCH = {"cpu": 256, "cuda": 4096}  # maximum number of phrases in a batch
 _LONG = 64  # a padded batch has at most this number times _BATCH words, padding included
-
-Rows: TypeAlias = NDArray[np.int64]
 
 
 def sample_phrases(
@@ -121,8 +117,8 @@ def phrase_summaries(loaded: LoadedModel, phrases: TokenSequences, device: str) 
     found = np.empty((len(phrases), loaded.model.settings.hidden), np.float32)
     placed = copy.deepcopy(loaded.model).to(place).eval()
 
-    def encode(rows: Rows) -> None:
-        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows), END))
+    def encode(rows: NDArray[np.int64]) -> None:
+        ids, lengths = (torch.from_numpy(each) for each in as_matrix(phrases.select(rows)))
         with torch.inference_mode():
             found[rows] = placed.summaries(ids.to(place), lengths.to(place)).cpu().numpy()
 

@@ -49,28 +49,22 @@ class LowestItems(Generic[Item]):
     """
 
     def __init__(self, limit: int) -> None:
-        self._limit, self._bound = limit, math.inf
-        self._kept: list[tuple[float, Item]] = []
+        self._limit = limit
+        self._kept: list[tuple[float, Item]] = []  # sorted by keys
 
     def candidates(self, keys: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return rows of a block whose keys ``(n,)`` are finite and low enough to be added."""
-        rows = np.flatnonzero(keys < self._bound)
+        is_full = len(self._kept) == self._limit
+        rows = np.flatnonzero(keys < (self._kept[-1][0] if is_full else math.inf))
         return rows[np.argsort(keys[rows], kind="stable")[: self._limit]]
 
     def add(self, keys: NDArray[np.float64], items: Iterable[Item]) -> None:
         """Add the candidates of the next block of the stream, (n,) keys and n items."""
         self._kept += zip(keys.tolist(), items, strict=True)
-        # the list is sorted only when it has doubled, so the cost per item is constant
-        if len(self._kept) >= 2 * self._limit:
-            self._drop_surplus()
-            self._bound = self._kept[-1][0]
-
-    def items(self) -> list[Item]:
-        """Return the kept items, the lowest key first."""
-        self._drop_surplus()
-        return [item for _, item in self._kept]
-
-    def _drop_surplus(self) -> None:
         # the sort is stable: items with equal keys stay in the order of the stream
         self._kept.sort(key=operator.itemgetter(0))
         del self._kept[self._limit :]
+
+    def items(self) -> list[Item]:
+        """Return the kept items, the lowest key first."""
+        return [item for _, item in self._kept]

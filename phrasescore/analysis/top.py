@@ -187,10 +187,7 @@ class Preferences:
 
 
 def find_preferences(
-    loaded: LoadedModel,
-    sources: Sequence[ChosenSource],
-    settings: TopSettings,
-    device: str = "auto",
+    loaded: LoadedModel, sources: Sequence[ChosenSource], settings: TopSettings, device: str
 ) -> list[Preferences]:
     """Rank the candidates of each source, and sample targets from the model.
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import click
 
-from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.declarations import Options, argument, command, flag, option, output_to
 from phrasescore.commands.options import (
     COLUMN,
     ITEMS,
@@ -36,12 +36,7 @@ class TopOptions(Computing, Result):
 
     table: str = argument(INPUT)
     model: str = MODEL
-    output: str = option(
-        OUTPUT,
-        "Where to write the lists, in Markdown.  [default: standard output]",
-        "-o",
-        default="-",
-    )
+    output: str = output_to("Where to write the lists, in Markdown.")
     phrases: int = option(
         BoundedInt(1, 100_000), "The number of frequent and of rare sources to draw.", default=10
     )

@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar, cast
 import click
 from click.core import ParameterSource
 
-from phrasescore.commands.paths import label_of
+from phrasescore.commands.paths import OUTPUT, label_of
 from phrasescore.errors import SettingsError
 
 _Given = TypeVar("_Given", bound="Options")
@@ -180,6 +180,11 @@ def option(
     if default is not None:
         standard |= {"default": default, "show_default": default != "-"}
     return _Declared(click.Option, flags, standard | attributes, needs, excludes)
+
+
+def output_to(text: str) -> Field:
+    """Declare ``-o FILE``; the default is standard output."""
+    return option(OUTPUT, f"{text}  [default: standard output]", "-o", default="-")
 
 
 def flag(

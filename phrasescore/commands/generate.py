@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from phrasescore.commands.declarations import command, flag, option
+from phrasescore.commands.declarations import command, flag, option, output_to
 from phrasescore.commands.options import (
     BATCH,
     BEAM,
@@ -23,7 +23,7 @@ from phrasescore.commands.options import (
     Result,
     resumable,
 )
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.paths import INPUT
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
@@ -41,12 +41,7 @@ class GenerateOptions(LengthNormalisation, Reordering, Computing, Result):
         INPUT, "The source phrases, one per line; - is standard input.", "-i"
     )
     table: str | None = option(INPUT, "A phrase table; the output is a new table for its sources.")
-    output: str = option(
-        OUTPUT,
-        "Where to write; gzip if the name ends in .gz.  [default: standard output]",
-        "-o",
-        default="-",
-    )
+    output: str = output_to("Where to write; gzip if the name ends in .gz.")
     beam: int | None = option(
         BEAM, "The number of hypotheses that the search keeps for each source.  [default: 10]"
     )

@@ -48,7 +48,7 @@ def bounded(bounds: Between, *, whole: bool) -> BoundedInt | BoundedFloat:
     """Return the click type of a number that has the bounds of a setting."""
     if whole:
         return BoundedInt(int(bounds.low), int(bounds.high))
-    return BoundedFloat(bounds.low, bounds.high, min_open=bounds.above, max_open=bounds.below)
+    return BoundedFloat(bounds.low, bounds.high, max_open=bounds.below)
 
 
 THREADS = BoundedInt(1, 256)
@@ -97,19 +97,13 @@ def factor(owner: str) -> Field:
 
 CORES: Field = option(THREADS, "Cores to use.  [default: all]")
 MODEL: Field = option(INPUT_FOLDER, "A model folder.", required=True)
+PAIRS: Field = option(BATCH, "The number of pairs to score at a time.", metavar="PAIRS")
 
 
 def device_name(text: str) -> str:
     """Check the syntax of a device name; `choose_device` checks whether the device exists."""
     if not re.fullmatch(r"auto|cpu|cuda(:(0|[1-9][0-9]{0,3}))?", text):
         raise click.BadParameter(f"{text!r} is not a device; write auto, cpu, cuda or cuda:1")
-    return text
-
-
-def scheduler(text: str) -> str:
-    """Check that the text can be an address or a file name; `Cluster` connects to the address."""
-    if not text or not text.isprintable():
-        raise click.BadParameter("name the scheduler file, or the address tcp://HOST:PORT")
     return text
 
 
@@ -135,18 +129,6 @@ class Computing(Device):
             import torch
 
             torch.set_num_threads(self.threads)
-
-
-class OnCluster(Options):
-    """The cluster that does the work, if any."""
-
-    cluster: str | None = option(
-        scheduler,
-        "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
-        "address, tcp://HOST:PORT or tls://HOST:PORT.",
-        metavar="FILE|ADDRESS",
-        excludes=("threads",),  # --threads is for this machine, but the workers compute
-    )
 
 
 class Result(Options):
@@ -244,8 +226,6 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
     from phrasescore.runs.stream import keeps_work
 
     outputs = list(outputs)
-    if all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs)):
-        with interruptible(outputs[0]):
-            yield
-    else:
+    can_continue = all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs))
+    with interruptible(outputs[0]) if can_continue else contextlib.nullcontext():
         yield

@@ -9,10 +9,9 @@ import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
 from phrasescore.commands.options import (
-    BATCH,
     COLUMN,
+    PAIRS,
     Computing,
-    OnCluster,
     Result,
     factor,
     output_file,
@@ -26,7 +25,14 @@ if TYPE_CHECKING:
     from phrasescore.cluster import Cluster
 
 
-class ScoreOptions(Computing, OnCluster, Result):
+def _scheduler(text: str) -> str:
+    """Check that the text can be an address or a file name; `Cluster` connects to the address."""
+    if not text or not text.isprintable():
+        raise click.BadParameter("name the scheduler file, or the address tcp://HOST:PORT")
+    return text
+
+
+class ScoreOptions(Computing, Result):
     """Options of ``score``."""
 
     one_of = ("models", "scores")
@@ -83,8 +89,13 @@ class ScoreOptions(Computing, OnCluster, Result):
         "most 0.01 on average and 0.05 at worst.",
         default="auto",
     )
-    batch_size: int | None = option(
-        BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
+    batch_size: int | None = PAIRS
+    cluster: str | None = option(
+        _scheduler,
+        "Compute on the workers of a Dask cluster. Name the scheduler file, or the scheduler's "
+        "address, tcp://HOST:PORT or tls://HOST:PORT.",
+        metavar="FILE|ADDRESS",
+        excludes=("threads",),  # --threads is for this machine, but the workers compute
     )
 
 
@@ -104,9 +115,7 @@ def score(options: ScoreOptions) -> None:
     from phrasescore.scoring.block_scoring import ComputeSettings, ScoringSettings
     from phrasescore.scoring.table_rescoring import Rescoring, described
 
-    with contextlib.ExitStack() as stack:
-        stack.enter_context(resumable([options.table], [options.output]))
-        cluster = _cluster(options, stack)
+    with resumable([options.table], [options.output]), _workers(options) as cluster:
         rescoring = Rescoring(
             options.table,
             options.output,
@@ -146,11 +155,11 @@ def _append_given(options: ScoreOptions, scores: str) -> None:
     options.show({**done.to_json(), "provenance": used})
 
 
-def _cluster(options: ScoreOptions, stack: contextlib.ExitStack) -> Cluster | None:
-    """Return a cluster, which the stack closes; or, without ``--cluster``, set the threads."""
+def _workers(options: ScoreOptions) -> contextlib.AbstractContextManager[Cluster | None]:
+    """Return the cluster to open; or, without ``--cluster``, set the threads of this process."""
     if options.cluster is None:
         options.use_threads()
-        return None
+        return contextlib.nullcontext()
     from phrasescore.cluster import Cluster
 
-    return stack.enter_context(Cluster(options.cluster))
+    return Cluster(options.cluster)

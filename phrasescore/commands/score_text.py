@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.options import BATCH, Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.declarations import argument, command, flag, option, output_to
+from phrasescore.commands.options import PAIRS, Computing, Result, factor, model_folders, resumable
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -38,12 +38,7 @@ class ScoreTextOptions(Computing, Result):
     models: tuple[str, ...] = model_folders(
         "A model folder; may be repeated: each model adds a column, all in one pass."
     )
-    output: str = option(
-        OUTPUT,
-        "Where to write the lines; gzip if the name ends in .gz.  [default: standard output]",
-        "-o",
-        default="-",
-    )
+    output: str = output_to("Where to write the lines; gzip if the name ends in .gz.")
     words: bool = flag("Append a column with ln p of each word and of the end.")
     length_normalisation: bool = flag(
         "Write ln p divided by the number of tokens; the end counts as a token."
@@ -64,9 +59,7 @@ class ScoreTextOptions(Computing, Result):
         default="stop",
     )
     factor: int | None = factor("the model's")
-    batch_size: int | None = option(
-        BATCH, "The number of pairs to score at a time.", metavar="PAIRS"
-    )
+    batch_size: int | None = PAIRS
 
 
 @command("score-text", ScoreTextOptions)

@@ -38,8 +38,7 @@ class BeamSearch(Prefixes):
     def __init__(
         self, settings: BeamSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows
     ) -> None:
-        normalised = settings.length_normalisation
-        super().__init__(allowed, lengths, settings.best, length_normalisation=normalised)
+        super().__init__(allowed, lengths, settings.best, normalised=settings.length_normalisation)
         self._settings = settings
         self._room = np.full(len(lengths), settings.size, np.int64)
         # ln p of finished targets

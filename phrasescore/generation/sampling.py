@@ -33,7 +33,7 @@ class Sampling(Prefixes):
     def __init__(
         self, settings: SampleSettings, allowed: TargetSettings, numbers: Rows, lengths: Rows
     ) -> None:
-        super().__init__(allowed, lengths, settings.best)
+        super().__init__(allowed, lengths, settings.best, normalised=False)
         N, count = len(numbers), settings.count
         self._inverse = np.float32(1 / settings.temperature)
         self._seed, self._numbers = settings.seed, numbers

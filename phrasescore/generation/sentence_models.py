@@ -59,7 +59,7 @@ class Ensemble(StepModel):
         self._registered = nn.ModuleList(members)  # so that all of them move to a device
 
     def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
+        self, source: Tensor, lengths: Tensor, dtype: torch.dtype
     ) -> tuple[EnsembleState, Tensor]:
         """See :meth:`StepModel.start`."""
         return _averaged([member.start(source, lengths, dtype) for member in self.members])

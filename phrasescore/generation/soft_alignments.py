@@ -19,14 +19,13 @@ from phrasescore.errors import CorpusError, counted
 from phrasescore.generation.sentence_models import SentenceModels
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.networks.attention_model import AttentionModel
-from phrasescore.model.sequence_model import END, Batch
+from phrasescore.model.sequence_model import Batch
 from phrasescore.pictures.figure_files import check_drawing, cut_label, plain_label, saved_figure
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
 from phrasescore.words.vocabulary import EOS, Vocabulary
 
-Rows = NDArray[np.int64]
 # alpha of each target word and </s> (rows) to each source word and </s> (columns)
 Alignment = NDArray[np.float32]
 
@@ -78,29 +77,25 @@ class SoftAlignments:
         groups = cut_by_area(order, (S + 1) * (T + 1), _PAIRS, _AREA)
         found: dict[int, Alignment] = {}
 
-        def work(rows: Rows) -> list[tuple[int, Alignment]]:
-            padded = self._batch(sources.select(rows), targets.select(rows))
-            return [
-                (row, padded[at, : T[row] + 1, : S[row] + 1].copy())
-                for at, row in enumerate(rows.tolist())
-            ]
+        def work(rows: NDArray[np.int64]) -> NDArray[np.float32]:
+            return self._batch(sources.select(rows), targets.select(rows))
 
-        for _, aligned in itertools.chain.from_iterable(self._cores.each(work, groups)):
-            found.update(aligned)
+        for rows, padded in itertools.chain.from_iterable(self._cores.each(work, groups)):
+            for row, matrix in zip(rows.tolist(), padded, strict=True):
+                found[row] = matrix[: T[row] + 1, : S[row] + 1].copy()
         return [found[row] for row in range(len(S))]
 
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
         """Return the alignments of a batch, ``(B, T + 1, S + 1)``, padded."""
         (read, read_lengths), (written, written_lengths) = (
-            map(torch.from_numpy, as_matrix(side, END)) for side in (sources, targets)
+            map(torch.from_numpy, as_matrix(side)) for side in (sources, targets)
         )
         batch = Batch(read, written, (read_lengths, written_lengths)).to(self._device)
         with torch.inference_mode():
             total = self._models[0].alignments(batch)
             for model in self._models[1:]:
                 total = total + model.alignments(batch)
-        mean: NDArray[np.float32] = (total / len(self._models)).float().cpu().numpy()
-        return mean
+        return (total / len(self._models)).float().cpu().numpy()
 
 
 def between_words(

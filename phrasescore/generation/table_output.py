@@ -317,8 +317,7 @@ def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, byt
 def _means(block: TableBlock, values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Average ``(lines, scores)`` values over the lines of each source; return (runs, scores)."""
     sums = np.add.reduceat(values, block.run_offsets[:-1], axis=0)
-    means: NDArray[np.float64] = sums / np.diff(block.run_offsets)[:, None]
-    return means
+    return sums / np.diff(block.run_offsets)[:, None]
 
 
 def generate_table(

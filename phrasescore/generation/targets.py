@@ -15,7 +15,7 @@ from torch import Tensor
 
 from phrasescore.errors import ModelError, SettingsError
 from phrasescore.model.device import Cores, choose_device
-from phrasescore.model.sequence_model import END, UNKNOWN, State, StepModel
+from phrasescore.model.sequence_model import UNKNOWN, State, StepModel
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, offsets_of
 
@@ -157,23 +157,18 @@ class Prefixes(ABC):
         allowed: The constraints on targets.
         lengths: (N,) the number of words of each source.
         best: The number of targets to keep for each source; ``None`` for all.
-        length_normalisation: Whether to rank by ln p divided by the words, </s> counted.
+        normalised: Whether to rank by ln p divided by the words, </s> counted.
 
     Attributes:
         unknown: Whether ``<unk>`` may be a word; otherwise the search sets its ln p to -inf.
     """
 
     def __init__(
-        self,
-        allowed: TargetSettings,
-        lengths: Rows,
-        best: int | None,
-        *,
-        length_normalisation: bool = False,
+        self, allowed: TargetSettings, lengths: Rows, best: int | None, *, normalised: bool
     ) -> None:
         self.unknown = allowed.unknown
         self._limits, self._minimums = allowed.limits(lengths), allowed.minimums(lengths)
-        self._best, self._normalised = best, length_normalisation
+        self._best, self._normalised = best, normalised
         self._found: list[Found] = []
         self._owners = np.arange(len(lengths))
         self._totals = np.zeros(len(lengths), np.float64)
@@ -252,7 +247,7 @@ def search(model: StepModel, sources: TokenSequences, prefixes: Prefixes, chunk:
         for a in range(0, len(parents), chunk):
             rows = parents[a : a + chunk]
             if state is None:
-                ids, lengths = as_matrix(sources.select(rows), END)
+                ids, lengths = as_matrix(sources.select(rows))
                 made, ln_p = model.start(placed(ids), placed(lengths), torch.float32)
             else:
                 words = prefixes.last_words[a : a + chunk]

@@ -213,11 +213,6 @@ class Kind:
             return "phrases"
         return "sentences" if self.reads_source else "text"
 
-    @property
-    def translates(self) -> bool:
-        """Whether it learns to translate sentences."""
-        return self.learns_from == "sentences"
-
 
 _TABLE, _TEXTS, _TEXT = ("PHRASE-TABLE",), ("SOURCE-TEXT", "TARGET-TEXT"), ("TEXT",)
 _SENTENCE_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}
@@ -353,5 +348,4 @@ def build(settings: ModelSettings) -> SequenceModel:
     """Return an uninitialised model of the kind that the settings name."""
     module, _, name = kind_named(settings.kind).network.partition(":")
     networks = importlib.import_module(f"phrasescore.model.networks.{module}")
-    network: SequenceModel = getattr(networks, name)(settings)
-    return network
+    return getattr(networks, name)(settings)

@@ -138,14 +138,12 @@ class StepModel(nn.Module, ABC):
         return next(self.parameters()).device
 
     @abstractmethod
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """Encode sources; return the state before word 1, and ln p of word 1, ``(B, V)``.
 
         Args:
             source: ``(B, S)`` word ids without </s>; S is 0 for a kind that reads no source.
-            lengths: ``(B,)`` words in each source; ``None`` if all sources have S words.
+            lengths: ``(B,)`` words in each source.
             dtype: Type of the recurrent products, here and in the steps that follow.
         """
 
@@ -168,9 +166,7 @@ class SequenceModel(StepModel):
 
     settings: ModelSettings
 
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
+    def initialise(self, generator: torch.Generator, initialisation: Initialisation) -> None:
         """Draw the initial weights from ``generator``; biases are 0.
 
         Recurrent weights are always the left singular vectors of a white Gaussian matrix (Saxe et
@@ -206,10 +202,7 @@ class SequenceModel(StepModel):
 
     @abstractmethod
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """Return the negative ln p, summed over all target words and final </s> of the batch.
 

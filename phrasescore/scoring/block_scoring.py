@@ -305,7 +305,7 @@ class BlockScorer:
     """
 
     def __init__(
-        self, models: Sequence[ScoringModel], settings: ScoringSettings, processor: str = ""
+        self, models: Sequence[ScoringModel], settings: ScoringSettings, processor: str
     ) -> None:
         self._models, self._settings, self._processor = models, settings, processor
         self._computing = threading.Lock()
@@ -341,7 +341,7 @@ class BlockScorer:
             target_unknown=int(unknown_target.sum()),
             ln_p_sums=tuple(float(values.sum()) for values in ln_p),
             floor_hits=tuple(int((values <= FLOOR_LN).sum()) for values in written),
-            processors=(self._processor,) if self._processor else (),
+            processors=(self._processor,),
         )
         return with_columns(block, columns, settings.replace_column), counts
 
@@ -361,9 +361,4 @@ def with_columns(
     """
     if replace_column is None:
         return block.with_appended_scores(columns)
-    last = replace_column + len(columns) - 1
-    if last > block.format.scores:
-        problem = f"there is no score {last} to replace: each line has {block.format.scores}"
-        remedy = "leave out --replace-column to append the scores"
-        raise SettingsError(problem, path=block.path, remedy=remedy)
     return block.with_replaced_scores(replace_column, columns)

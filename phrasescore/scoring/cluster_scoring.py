@@ -70,15 +70,13 @@ class ScoringJob:
     settings: ScoringSettings = field(default_factory=ScoringSettings)
 
 
-def describe_on_worker(
-    cluster: Cluster, job: ScoringJob, sample: TableBlock | None = None
-) -> ReadyModels:
+def describe_on_worker(cluster: Cluster, job: ScoringJob, sample: TableBlock | None) -> ReadyModels:
     """Let the first worker load the models and choose the device and precision for all workers.
 
     Args:
         cluster: The workers.
         job: The models, whose folders may have relative names.
-        sample: Lines to compare precisions on.
+        sample: Lines to compare precisions on; ``None``: do not compare.
 
     Raises:
         ClusterError: The worker cannot load a model.
@@ -112,7 +110,7 @@ def describe_as_before(cluster: Cluster, job: ScoringJob, begun: JsonObject) -> 
         return None
     kept = dataclasses.replace(compute, device=chosen["device"])
     again = dataclasses.replace(job, compute=kept, precisions=tuple(chosen["precision"]))
-    ready = describe_on_worker(cluster, again)
+    ready = describe_on_worker(cluster, again, None)
     if begun["models"] != list(map(list, ready.identities)):
         return None
     used = zip(distinct, chosen["precision"], strict=True)

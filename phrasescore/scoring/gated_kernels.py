@@ -18,12 +18,11 @@ from __future__ import annotations
 from typing import TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
 from phrasescore.compiled import compiled_fast
 from phrasescore.model.fast_math import LOWEST_KEY, exp, load, order, sigmoid, store, tanh, unorder
+from phrasescore.model.kernels import Array
 
-Array = npt.NDArray[np.generic]
 # for B children: (B, 3) their parents, words and sources; the table (V, 3H or more) of projections
 # of words; the projections of sources (S, 3H or more)
 Children: TypeAlias = tuple[Array, Array, Array]

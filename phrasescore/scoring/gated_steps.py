@@ -14,7 +14,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -397,11 +396,8 @@ class _CompiledSteps:
     """The functions of ``gated_kernels``, as functions of tensors."""
 
     def __getattr__(self, name: str) -> Callable[..., None]:
-        return partial(_on_arrays, getattr(gated_kernels, name))
-
-
-def _on_arrays(kernel: Callable[..., None], *arguments: object) -> None:
-    kernel(*map(_as_arrays, arguments))
+        kernel = getattr(gated_kernels, name)
+        return lambda *tensors: kernel(*map(_as_arrays, tensors))
 
 
 def _as_arrays(value: object) -> object:

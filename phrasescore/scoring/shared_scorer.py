@@ -221,7 +221,7 @@ class ModelSteps:
             for a in range(begin, end, self._chunk):
                 b = min(a + self._chunk, end)
                 if before is None:
-                    ids, lengths = as_matrix(sources.select(np.arange(a, b)), END)
+                    ids, lengths = as_matrix(sources.select(np.arange(a, b)))
                     begun = self._index(ids), self._index(lengths)
                     state, ln_p = self._model.start(*begun, self._dtype)
                 else:

@@ -91,8 +91,7 @@ def dual_score(forward: NDArray[np.float64], backward: NDArray[np.float64]) -> N
     [0.3679, 0.0183]
     """
     # with H1 and H2 = -ln p per token: exp(-(|H1 - H2| + (H1 + H2) / 2))
-    adequacy: NDArray[np.float64] = np.exp(-np.abs(forward - backward) + (forward + backward) / 2)
-    return adequacy
+    return np.exp(-np.abs(forward - backward) + (forward + backward) / 2)
 
 
 def perplexity(ln_p: float, tokens: int) -> float:

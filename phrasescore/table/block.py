@@ -244,9 +244,15 @@ class TableBlock:
         Args:
             number: The first score to replace, counted from 1.
             columns: For each replaced score, a sequence with one value for each line.
+
+        Raises:
+            SettingsError: There are not enough scores to replace.
         """
         last = number + len(columns) - 1
-        assert 1 <= number <= last <= self.format.scores
+        if last > self.format.scores:
+            problem = f"there is no score {last} to replace: each line has {self.format.scores}"
+            remedy = "leave out --replace-column to append the scores"
+            raise SettingsError(problem, path=self.path, remedy=remedy)
         places = [
             place.span()
             for begin, end in self.spans[:, SCORES : SCORES_END + 1].tolist()

@@ -10,7 +10,6 @@ depends only on the input.
 from __future__ import annotations
 
 import itertools
-from array import array
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -241,4 +240,4 @@ def numbers_in(path: str | Path) -> Iterator[float]:
 
 def read_numbers(path: str | Path) -> NDArray[np.float64]:
     """Return the numbers of `numbers_in`, ``(lines,)``."""
-    return np.array(array("d", numbers_in(path)), np.float64)
+    return np.fromiter(numbers_in(path), np.float64)

@@ -132,8 +132,8 @@ def bucket_plan(
 
 def make_batch(pairs: EncodedPairs, rows: Indices) -> Batch:
     """Gather the given rows of the pairs into one batch; shorter phrases are padded with </s>."""
-    source, source_lengths = map(torch.from_numpy, as_matrix(pairs.source.select(rows), END))
-    target, target_lengths = map(torch.from_numpy, as_matrix(pairs.target.select(rows), END))
+    source, source_lengths = map(torch.from_numpy, as_matrix(pairs.source.select(rows)))
+    target, target_lengths = map(torch.from_numpy, as_matrix(pairs.target.select(rows)))
     is_padded = any((each != each[0]).any() for each in (source_lengths, target_lengths))
     return Batch(source, target, (source_lengths, target_lengths) if is_padded else None)
 

@@ -231,7 +231,7 @@ def _write_texts(settings: TrainingSettings, folder: Path, scratch: Path) -> dic
                     yield block.tokens
 
     sides = _stream_sides(blocks(), SIDES[-columns:], scratch, "reading texts")
-    lengths = np.stack([side.lengths[...] for side in sides.values()])
+    lengths = np.stack([side.lengths[:] for side in sides.values()])
     empty, long = (lengths == 0).any(axis=0), (lengths > max_length).any(axis=0)
     learned = np.arange(lengths.shape[1]) < lines[0]
     kept = ~empty & ~(long & learned)

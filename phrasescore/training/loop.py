@@ -196,7 +196,7 @@ class Trainer:
             if units < model.hidden:
                 text += (
                     f"; a model with --hidden {units} would make "
-                    f"{passes_of(units, passes, model.hidden):.2f}, and learn more"
+                    f"{passes_of(units, passes, model.hidden, 'phrases'):.2f}, and learn more"
                 )
         elif passes < 1.0:
             text += "; a smaller --hidden would make more"

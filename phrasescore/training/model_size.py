@@ -47,9 +47,7 @@ def smallest(learns_from: Material) -> int:
     return _WIDTHS[learns_from].hidden[-1]
 
 
-def passes_of(
-    hidden: int, passes: float, measured: int, learns_from: Material = "phrases"
-) -> float:
+def passes_of(hidden: int, passes: float, measured: int, learns_from: Material) -> float:
     """Return the passes that a model makes in the time that another size takes for some.
 
     Args:
@@ -58,7 +56,7 @@ def passes_of(
         measured: Its number of hidden units.
         learns_from: The material of both models.
 
-    >>> round(passes_of(200, 1.0, 500), 2)
+    >>> round(passes_of(200, 1.0, 500, "phrases"), 2)
     1.82
     """
     sizes = _WIDTHS[learns_from]

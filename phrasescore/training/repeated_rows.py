@@ -16,7 +16,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -46,9 +45,9 @@ class DiskArray:
     def __len__(self) -> int:
         return self._path.stat().st_size // self._kind.itemsize
 
-    def __getitem__(self, rows: slice | EllipsisType) -> NDArray[Any]:
-        """Read a slice of rows, or all rows with ``...``."""
-        begin, end, _ = (slice(None) if rows is ... else rows).indices(len(self))
+    def __getitem__(self, rows: slice) -> NDArray[Any]:
+        """Read a slice of rows."""
+        begin, end, _ = rows.indices(len(self))
         with self._path.open("rb") as stream:
             stream.seek(begin * self._kind.itemsize)
             return np.fromfile(stream, self._kind, max(0, end - begin))

@@ -102,17 +102,15 @@ def concatenated(parts: Sequence[TokenSequences]) -> TokenSequences:
     return TokenSequences(tokens, joined_offsets([part.offsets for part in parts]))
 
 
-def as_matrix(
-    sequences: TokenSequences, padding: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return B sequences as a padded matrix, ``(B, longest)``, and their lengths.
+def as_matrix(sequences: TokenSequences) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return B sequences, padded with the id of </s>, as a ``(B, longest)`` matrix; and lengths.
 
-    >>> as_matrix(from_lists([[3, 4], [5]]), 0)[0].tolist()
+    >>> as_matrix(from_lists([[3, 4], [5]]))[0].tolist()
     [[3, 4], [5, 0]]
     """
     lengths = sequences.lengths
     inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
-    ids = np.full(inside.shape, padding, np.int64)
+    ids = np.zeros(inside.shape, np.int64)
     ids[inside] = sequences.tokens
     return ids, lengths
 

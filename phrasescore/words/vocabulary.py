@@ -25,7 +25,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +32,10 @@ from numpy.typing import NDArray
 from phrasescore.errors import ModelError, located, refusal, visible
 from phrasescore.runs.file_kinds import read_regular
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.table.block import TokenSpans
 from phrasescore.words.byte_pairs import MARK, BytePairs, joined
 from phrasescore.words.token_sequences import Ids, TokenSequences, from_lists, offsets_of
 from phrasescore.words.word_table import WordTable
-
-if TYPE_CHECKING:
-    from phrasescore.table.block import TokenSpans
 
 UNK_ID = 1
 EOS, UNK = b"</s>", b"<unk>"
@@ -268,9 +265,7 @@ class OutsideWords:
     counts: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        # the table needs compiled code, which must not be loaded when NO_OUTSIDE_WORDS is created
-        if self.words and len(self._table) < len(self.words):
-            _refuse_repeated(self.words, _RESTORE)
+        _refuse_repeated(self.words, _RESTORE)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -322,8 +317,7 @@ class OutsideWords:
     def _ln_q(self) -> NDArray[np.float64]:
         # the last entry is for unseen words, for which the table returns -1
         counts = np.array([*self.counts, 0], np.float64)
-        ln_q: NDArray[np.float64] = np.log((counts + 1) / (counts.sum() + len(counts)))
-        return ln_q
+        return np.log((counts + 1) / (counts.sum() + len(counts)))
 
     def ln_share(self, word: bytes) -> float:
         """Return ln q of a word outside the shortlist, at most 0."""

@@ -134,7 +134,7 @@ def test_the_steps_give_the_reference(
     batch = all_pairs(pairs)
     assert batch.lengths is not None
     with torch.inference_mode():
-        state, ln_p = model.start(batch.source, batch.lengths[0])
+        state, ln_p = model.start(batch.source, batch.lengths[0], dtype)
         for at, words in enumerate(batch.ended.t()):
             for row, pair in enumerate(pairs):
                 expected = pair[f"{name}_{formulation}"]

@@ -12,6 +12,7 @@ import torch
 
 from phrasescore.model.kinds import EncoderDecoderSettings, Formulation
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import Regularisation
 from tests.fidelity.test_attention_model import all_pairs, one_pair
 
 
@@ -75,6 +76,6 @@ def test_every_word_has_the_reference_log_probability(
 def test_the_loss_is_the_sum_of_the_reference(golden: Path, formulation: Formulation) -> None:
     """The loss over one padded batch of all pairs is minus the sum of the reference ln p."""
     model, pairs = golden_model(golden, formulation, torch.float64)
-    loss = model.loss(all_pairs(pairs))
+    loss = model.loss(all_pairs(pairs), None, Regularisation.NONE)
     expected = -sum(sum(pair[formulation]) for pair in pairs)
     assert loss.item() == pytest.approx(expected, rel=1e-12)

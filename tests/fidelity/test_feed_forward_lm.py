@@ -12,7 +12,7 @@ import torch
 
 from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.sequence_model import END, Batch
+from phrasescore.model.sequence_model import END, Batch, Regularisation
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import as_matrix, from_lists
 
@@ -50,7 +50,7 @@ def golden_model(golden: Path, dtype: torch.dtype) -> tuple[FeedForwardLm, list[
 
 def as_batch(sentences: list[dict[str, Any]]) -> Batch:
     """Return sentences as one batch, the shorter ones padded."""
-    ids, lengths = as_matrix(from_lists([each["words"] for each in sentences]), END)
+    ids, lengths = as_matrix(from_lists([each["words"] for each in sentences]))
     nothing = torch.empty(len(ids), 0, dtype=torch.int64)
     both = torch.zeros(len(ids), dtype=torch.int64), torch.from_numpy(lengths)
     return Batch(nothing, torch.from_numpy(ids), both)
@@ -65,7 +65,9 @@ def test_loss_and_scores(golden: Path, dtype: torch.dtype, tolerance: float) -> 
         found = model.score(batch)
         total = sum(sum(each["ln_p"]) for each in sentences)
         predicted = sum(len(each["ln_p"]) for each in sentences)
-        assert model.loss(batch).item() == pytest.approx(-total, abs=tolerance * predicted)
+        assert model.loss(batch, None, Regularisation.NONE).item() == pytest.approx(
+            -total, abs=tolerance * predicted
+        )
         for row, each in zip(found, sentences, strict=True):
             words = len(each["ln_p"])
             np.testing.assert_allclose(row[:words], each["ln_p"], rtol=0, atol=tolerance)
@@ -80,7 +82,8 @@ def test_steps(golden: Path, dtype: torch.dtype, tolerance: float) -> None:
     model, sentences = golden_model(golden, dtype)
     with torch.no_grad():
         for each in sentences:
-            state, ln_p = model.start(torch.empty(1, 0, dtype=torch.int64))
+            nothing = torch.empty(1, 0, dtype=torch.int64), torch.tensor([0])
+            state, ln_p = model.start(*nothing, dtype)
             for word, expected in zip([*each["words"], END], each["ln_p"], strict=True):
                 assert ln_p[0, word].item() == pytest.approx(expected, abs=tolerance)
                 assert ln_p.exp().sum().item() == pytest.approx(1, abs=tolerance)

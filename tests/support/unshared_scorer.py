@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from phrasescore.model.sequence_model import END, Batch, SequenceModel
+from phrasescore.model.sequence_model import Batch, SequenceModel
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
 _BATCH = 512  # pairs at a time
@@ -28,8 +28,8 @@ class UnsharedScorer:
         for shape in np.unique(shapes, axis=1).T:
             of_shape = np.flatnonzero((shapes == shape[:, None]).all(axis=0))
             for rows in np.split(of_shape, range(_BATCH, len(of_shape), _BATCH)):
-                read, _ = as_matrix(sources.select(rows), END)
-                predicted, _ = as_matrix(targets.select(rows), END)
+                read, _ = as_matrix(sources.select(rows))
+                predicted, _ = as_matrix(targets.select(rows))
                 sides = torch.from_numpy(read), torch.from_numpy(predicted)
                 with torch.inference_mode():
                     batch = Batch(*sides, None).to(self.device)

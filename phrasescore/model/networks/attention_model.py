@@ -163,9 +163,7 @@ class AttentionModel(MaxoutReadout):
     ) -> Tensor:
         return self._run(batch, dtype, regularisation)[0]
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`.
 
         The steps use c_i only in two products, c_i C in the unit and c_i O_c in the readout. In
@@ -175,10 +173,9 @@ class AttentionModel(MaxoutReadout):
         computed once for each distinct beginning of the sources, and the backward product once for
         each distinct end.
         """
-        dtype = dtype or self.source_embedding.dtype
         B, S = source.shape
         ended = torch.cat([source, source.new_full((B, 1), END)], dim=1)  # (B, J)
-        positions = source.new_full((B,), S + 1) if lengths is None else lengths + 1
+        positions = lengths + 1
         states, places = self._distinct_states(self.forward_encoder, ended, positions, dtype)
         both = torch.cat([self.decoder.context_weight, self.readout_context], dim=1).to(dtype)
         if not self._searches:

@@ -93,7 +93,7 @@ class EncoderDecoder(MaxoutReadout):
             hidden = self._run(embedded, start, projected)[0]
         else:
             hidden = self._run(previous, start, projected)[0][1:]
-        return self._readout(hidden, previous, self._read(context))
+        return self._readout(hidden, previous, self._read(context), regularisation)
 
     def _projected(self, context: Tensor) -> Tensor | None:
         """Return the contribution of c to the unit's inputs; ``None`` if the steps do not see c."""
@@ -126,9 +126,7 @@ class EncoderDecoder(MaxoutReadout):
         known = set(map(id, summed))
         return [each for each in self.parameters() if each.ndim > 1 and id(each) not in known]
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; a state holds the unit's state and c's contributions."""
         context = self.summaries(source, lengths, dtype)
         # e(y_0) = 0, without the embedding's bias

@@ -58,9 +58,7 @@ class FeedForwardLm(SequenceModel):
         self.output_words = nn.Parameter(torch.empty(V, H2))
         self.output_bias = nn.Parameter(torch.empty(V))
 
-    def initialise(
-        self, generator: torch.Generator, initialisation: Initialisation = "paper"
-    ) -> None:
+    def initialise(self, generator: torch.Generator, initialisation: Initialisation) -> None:
         """Draw the initial weights; with ``paper``, biases are uniform like the other weights."""
         if initialisation == "paper":
             with torch.no_grad():
@@ -117,10 +115,7 @@ class FeedForwardLm(SequenceModel):
     # -- the interface of all kinds of model ---------------------------------------------------
 
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`; adds ``self_normalise`` times (ln Z)^2 for each word."""
         histories, wanted = self._n_grams(batch)
@@ -146,9 +141,7 @@ class FeedForwardLm(SequenceModel):
         out[counted] = found
         return out
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state is the history of the next word."""
         history = source.new_full((len(source), self.settings.order - 1), self._start_mark)
         return State((history,)), self.next_words(history)

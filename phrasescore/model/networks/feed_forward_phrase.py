@@ -43,9 +43,7 @@ class FeedForwardPhrase(SequenceModel):
         self.output_words = nn.Parameter(torch.empty(V_t, R))
         self.output_bias = nn.Parameter(torch.empty(V_t))
 
-    def features(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> Tensor:
+    def features(self, source: Tensor, lengths: Tensor | None, dtype: torch.dtype | None) -> Tensor:
         """Return the input of the output layer at each position, ``(B, K, R)``.
 
         Args:
@@ -69,10 +67,7 @@ class FeedForwardPhrase(SequenceModel):
     # -- the interface of all kinds of model ---------------------------------------------------
 
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features, ended, counted = self._inputs_of(batch, dtype)
@@ -93,9 +88,7 @@ class FeedForwardPhrase(SequenceModel):
         beyond = torch.where(ended[:, K:] == END, 0.0, _IMPOSSIBLE).to(kind)
         return torch.cat([found, beyond], dim=1).masked_fill(~counted, 0.0)
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state holds the features and the next position."""
         features = self.features(source, lengths, dtype)
         state = State((features, source.new_zeros(len(source))))

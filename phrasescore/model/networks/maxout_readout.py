@@ -69,11 +69,7 @@ class MaxoutReadout(SequenceModel, ABC):
         return context @ self.readout_context.to(dtype) + self.readout_bias.to(dtype)
 
     def _readout(
-        self,
-        hidden: Tensor,
-        previous: Tensor | None,
-        read: Tensor,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, hidden: Tensor, previous: Tensor | None, read: Tensor, regularisation: Regularisation
     ) -> Tensor:
         """Return the input of the matrix ``output_words`` at each position, ``(L, B, R)``.
 
@@ -92,10 +88,7 @@ class MaxoutReadout(SequenceModel, ABC):
         return larger @ self.output_inner.to(dtype)
 
     def loss(
-        self,
-        batch: Batch,
-        dtype: torch.dtype | None = None,
-        regularisation: Regularisation = Regularisation.NONE,
+        self, batch: Batch, dtype: torch.dtype | None, regularisation: Regularisation
     ) -> Tensor:
         """See :meth:`SequenceModel.loss`."""
         features = self._features(batch, dtype, regularisation).flatten(0, 1)
@@ -114,5 +107,6 @@ class MaxoutReadout(SequenceModel, ABC):
 
     def _next_word(self, hidden: Tensor, previous: Tensor | None, read: Tensor) -> Tensor:
         """Return ln p of the next word, ``(B, V)``; arguments are as in ``_readout``, without L."""
-        features = self._readout(hidden, previous, read).to(self.output_words.dtype)
-        return log_softmax(features, self.output_words, self.output_bias)
+        features = self._readout(hidden, previous, read, Regularisation.NONE)
+        layer = self.output_words, self.output_bias
+        return log_softmax(features.to(self.output_words.dtype), *layer)

@@ -42,9 +42,7 @@ class RnnLm(MaxoutReadout):
 
     # -- the interface of all kinds of model ---------------------------------------------------
 
-    def start(
-        self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
-    ) -> tuple[State, Tensor]:
+    def start(self, source: Tensor, lengths: Tensor, dtype: torch.dtype) -> tuple[State, Tensor]:
         """See :meth:`SequenceModel.start`; the state is the unit's carried state."""
         none = self.target_embedding.new_zeros(len(source), self.settings.embedding, dtype=dtype)
         return self._after(self._zeros(none), none)

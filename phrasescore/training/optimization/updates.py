@@ -55,9 +55,7 @@ class Updates:
         self._model, self._pairs, self._recipe = model, pairs, recipe
         self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
         self._threads = settings.threads or torch.get_num_threads()
-        self._members = 1
-        if model.device.type == "cpu" and can_fork():
-            self._members = self._threads
+        self._members = self._threads if model.device.type == "cpu" and can_fork() else 1
         self._weights = FlatWeights(model, self._members, self._dtype)
         self.moments = self._weights.moments
         self._gradient = ShareGradient(self._weights.working, pairs, self._dtype, settings, rare)

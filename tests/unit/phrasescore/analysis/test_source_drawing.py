@@ -115,7 +115,7 @@ def test_faults_name_their_line(tmp_path: Path) -> None:
     model = load_model(folder)
     reads_tags = dataclasses.replace(model, settings=dataclasses.replace(model.settings, factor=1))
     with pytest.raises(PhraseTableError, match="no factor 1") as caught:
-        find_preferences(reads_tags, draw_sources(table, 1, settings)[0], settings)
+        find_preferences(reads_tags, draw_sources(table, 1, settings)[0], settings, "cpu")
     assert caught.value.line == 3
     table.write_bytes(b"b ||| B ||| 1\na ||| A ||| 1\n")
     with pytest.raises(PhraseTableError, match="must be sorted"):

@@ -76,7 +76,9 @@ def plain_beam(
         options = []
         for ln_p, prefix in beam:
             with torch.no_grad():
-                state, gains = model.start(torch.tensor([source]))
+                state, gains = model.start(
+                    torch.tensor([source]), torch.tensor([len(source)]), torch.float32
+                )
                 for word in prefix:
                     state, gains = model.step(state, torch.tensor([word]))
             words = [END] if len(prefix) == limit else range(WORDS)

@@ -39,7 +39,9 @@ def ln_p_by_definition(source: list[int], target: list[int]) -> float:
         p = np.zeros(WORDS)
         for model in members():
             with torch.no_grad():
-                state, ln_p = model.start(torch.tensor([source]))
+                state, ln_p = model.start(
+                    torch.tensor([source]), torch.tensor([len(source)]), torch.float32
+                )
                 for before in target[:at]:
                     state, ln_p = model.step(state, torch.tensor([before]))
             p += np.exp(ln_p[0].double().numpy())

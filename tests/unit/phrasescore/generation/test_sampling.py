@@ -65,7 +65,9 @@ def tempered(
     """Return p of a target whose words are drawn from softmax(ln p / temperature)."""
     p = 1.0
     with torch.no_grad():
-        state, ln_p = model.start(torch.tensor([source]))
+        state, ln_p = model.start(
+            torch.tensor([source]), torch.tensor([len(source)]), torch.float32
+        )
         for word in [*target, END]:
             p *= float(torch.softmax(ln_p.double() / temperature, 1)[0, word])
             state, ln_p = model.step(state, torch.tensor([word]))

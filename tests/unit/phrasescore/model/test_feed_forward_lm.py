@@ -11,7 +11,7 @@ import torch
 from phrasescore.errors import SettingsError
 from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
-from phrasescore.model.sequence_model import Batch
+from phrasescore.model.sequence_model import Batch, Regularisation
 
 SIZES: dict[str, Any] = {"target_vocabulary": 9, "order": 3, "embedding": 4, "hidden": 6}
 
@@ -40,8 +40,11 @@ def test_the_gradient_is_that_of_differences(self_normalise: float) -> None:
     """The gradient of every weight equals finite differences."""
     model = model_of(self_normalise=self_normalise)
     weights = tuple(model.parameters())
-    # the loss reads the weights that are shifted in place
-    assert torch.autograd.gradcheck(lambda *_: model.loss(SENTENCES), weights, atol=1e-7, rtol=0)
+
+    def loss(*_: torch.Tensor) -> torch.Tensor:  # reads the weights that are shifted in place
+        return model.loss(SENTENCES, None, Regularisation.NONE)
+
+    assert torch.autograd.gradcheck(loss, weights, atol=1e-7, rtol=0)
 
 
 def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
@@ -51,7 +54,8 @@ def test_self_normalisation_adds_the_squares_of_ln_z() -> None:
     normalisers = plain.log_normalisers(SENTENCES)
     assert normalisers.shape == (11,)  # eight words and three </s>
     extra = 0.5 * normalisers.square().sum()
-    torch.testing.assert_close(kept.loss(SENTENCES), plain.loss(SENTENCES) + extra)
+    given = SENTENCES, None, Regularisation.NONE
+    torch.testing.assert_close(kept.loss(*given), plain.loss(*given) + extra)
     torch.testing.assert_close(kept.score(SENTENCES), plain.score(SENTENCES))
 
 

@@ -8,7 +8,7 @@ import torch
 
 from phrasescore.model.kinds import FeedForwardPhraseSettings
 from phrasescore.model.networks.feed_forward_phrase import FeedForwardPhrase
-from phrasescore.model.sequence_model import Batch
+from phrasescore.model.sequence_model import Batch, Regularisation
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.words.token_sequences import from_lists
 from tests.support.unshared_scorer import UnsharedScorer
@@ -55,8 +55,10 @@ def test_scores_are_those_of_the_formula(
     batch = Batch(torch.tensor([source]), torch.tensor([target]).long(), None)
     expected = by_formula(model, source, target)
     np.testing.assert_allclose(model.score(batch)[0].detach(), expected, rtol=0, atol=1e-12)
-    assert model.loss(batch).item() == pytest.approx(-sum(expected), abs=1e-12)
-    state, ln_p = model.start(torch.tensor([source]))
+    assert model.loss(batch, None, Regularisation.NONE).item() == pytest.approx(
+        -sum(expected), abs=1e-12
+    )
+    state, ln_p = model.start(batch.source, torch.tensor([len(source)]), torch.float64)
     for place, word in enumerate([*target, 0]):
         assert ln_p[0, word].item() == pytest.approx(expected[place], abs=1e-12)
         state, ln_p = model.step(state, torch.tensor([word]))
@@ -82,5 +84,8 @@ def test_the_gradient_is_that_of_differences(model: FeedForwardPhrase) -> None:
     target = torch.tensor([[2, 3, 4, 5], [1, 0, 0, 0], [0, 0, 0, 0]])
     batch = Batch(source, target, (torch.tensor([3, 1, 2]), torch.tensor([4, 1, 0])))
     weights = tuple(model.parameters())
-    # the loss reads the weights that are shifted in place
-    assert torch.autograd.gradcheck(lambda *_: model.loss(batch), weights, atol=1e-7, rtol=0)
+
+    def loss(*_: torch.Tensor) -> torch.Tensor:  # reads the weights that are shifted in place
+        return model.loss(batch, None, Regularisation.NONE)
+
+    assert torch.autograd.gradcheck(loss, weights, atol=1e-7, rtol=0)

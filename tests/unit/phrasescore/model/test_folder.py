@@ -35,7 +35,7 @@ OUTSIDE = OutsideWords((b"v", b"u"), (7, 1))
 def folder(tmp_path: Path) -> Path:
     """Return a complete model folder."""
     model = build(SETTINGS)
-    model.initialise(torch.Generator().manual_seed(1))
+    model.initialise(torch.Generator().manual_seed(1), "paper")
     vocabularies = (
         Vocabulary.from_words([b"a", "\u2028".encode(), b"c"]),
         Vocabulary.from_words([b"w", b"x", b"y", b"z"]),
@@ -47,7 +47,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_model_is_read_as_it_was_written(folder: Path) -> None:
     """Weights, vocabularies and settings are read back; equal models have equal digests."""
     expected = build(SETTINGS)
-    expected.initialise(torch.Generator().manual_seed(1))
+    expected.initialise(torch.Generator().manual_seed(1), "paper")
     loaded = load_model(folder)
     assert loaded.model.settings == SETTINGS
     assert loaded.direction == "target-source"

@@ -27,6 +27,7 @@ def test_the_second_word_is_that_of_the_formula() -> None:
     logits = w["output_words"] @ (maxout @ w["output_inner"]) + w["output_bias"]
     expected = logits - np.log(np.exp(logits).sum())
     with torch.no_grad():
-        state, _ = model.start(torch.empty(1, 0, dtype=torch.int64))
+        nothing = torch.empty(1, 0, dtype=torch.int64), torch.tensor([0])
+        state, _ = model.start(*nothing, torch.float64)
         _, ln_p = model.step(state, torch.tensor([3]))
     np.testing.assert_allclose(ln_p[0], expected, rtol=0, atol=1e-12)

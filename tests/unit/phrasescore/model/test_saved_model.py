@@ -21,7 +21,7 @@ SETTINGS = EncoderDecoderSettings(
 def save(folder: Path, seed: int) -> None:
     """Write the model with a seed."""
     model = build(SETTINGS)
-    model.initialise(torch.Generator().manual_seed(seed))
+    model.initialise(torch.Generator().manual_seed(seed), "paper")
     words = Vocabulary.from_words([b"a"])
     save_model(folder, model, (words, words), {"seed": seed})
 

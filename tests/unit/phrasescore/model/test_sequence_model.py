@@ -67,7 +67,9 @@ def batch() -> Batch:
 def test_the_loss_is_minus_the_sum_of_the_scores(model: SequenceModel, batch: Batch) -> None:
     """The loss is minus the sum of scores; padding adds to neither."""
     scores = model.score(batch)
-    assert model.loss(batch).item() == pytest.approx(-scores.sum().item(), rel=1e-12)
+    assert model.loss(batch, None, Regularisation.NONE).item() == pytest.approx(
+        -scores.sum().item(), rel=1e-12
+    )
     assert scores[1, 1:].tolist() == [0.0, 0.0]
     assert (scores[0] < 0).all()
 
@@ -86,7 +88,7 @@ def test_steps_give_the_scores(model: SequenceModel, batch: Batch) -> None:
     """Start and step give ln p of each word; each step is a distribution."""
     scores = model.score(batch)
     assert batch.lengths is not None
-    state, ln_p = model.start(batch.source, batch.lengths[0])
+    state, ln_p = model.start(batch.source, batch.lengths[0], torch.float64)
     for at in range(batch.target.shape[1] + 1):
         np.testing.assert_allclose(ln_p.exp().sum(1).detach(), 1.0, atol=1e-12)
         for row, length in enumerate(batch.lengths[1].tolist()):
@@ -99,7 +101,8 @@ def test_steps_give_the_scores(model: SequenceModel, batch: Batch) -> None:
 
 def test_states_can_be_gathered(model: SequenceModel, batch: Batch) -> None:
     """Copied and reordered states continue like the original states."""
-    state, _ = model.start(batch.source, batch.lengths and batch.lengths[0])
+    assert batch.lengths is not None
+    state, _ = model.start(batch.source, batch.lengths[0], torch.float64)
     rows, words = torch.tensor([2, 0, 2]), torch.tensor([3, 3, 3])
     _, straight = model.step(state, words)
     _, chosen = model.step(state.gathered(rows), words)
@@ -126,8 +129,8 @@ def test_states_of_other_sources_are_joined() -> None:
     model.initialise(torch.Generator().manual_seed(3), "scaled")
     model.double()
     sources = torch.tensor([[2, 3, 4], [5, 6, 7]]), torch.tensor([[4, 2, 3, 5]])
-    first, _ = model.start(sources[0], torch.tensor([3, 2]))
-    second, _ = model.start(sources[1])
+    first, _ = model.start(sources[0], torch.tensor([3, 2]), torch.float64)
+    second, _ = model.start(sources[1], torch.tensor([4]), torch.float64)
     joined = first.followed_by([second]).gathered(torch.tensor([2, 1, 0]))
     words = torch.tensor([3, 4, 5])
     _, together = model.step(joined, words)

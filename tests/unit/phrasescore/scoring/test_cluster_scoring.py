@@ -46,7 +46,7 @@ def test_what_a_worker_refuses(cluster: Cluster, tmp_path: Path) -> None:
     """A missing or different model is an error with the worker's name; line errors are as usual."""
     folder = save_random_model(tmp_path / "model", [b"a"], [b"b"])
     job = ScoringJob((str(folder),), ComputeSettings("cpu", "fp32"), None)
-    described = describe_on_worker(cluster, job)
+    described = describe_on_worker(cluster, job, None)
     assert described.numerics == NUMERICS
 
     def score(wanted: ReadyModels, *lines: bytes, folder: Path = folder) -> None:

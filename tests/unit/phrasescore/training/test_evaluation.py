@@ -25,7 +25,7 @@ SETTINGS = EncoderDecoderSettings(
 def test_a_model_that_gives_no_numbers(weight: float, nll: float, fails: bool) -> None:
     """A model that gives NaN is not written, and the error has a remedy."""
     model = build(SETTINGS)
-    model.initialise(torch.Generator().manual_seed(1))
+    model.initialise(torch.Generator().manual_seed(1), "paper")
     with torch.no_grad():
         next(model.parameters())[0, 0] = weight
     figures = [None, HeldOutFigure(3, 9, nll)]

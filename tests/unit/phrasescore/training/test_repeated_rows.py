@@ -31,5 +31,5 @@ def test_the_first_of_equal_rows(rows: list[int], block: int, part: int) -> None
             found = first_of_equals(iter(blocks), len(rows), Path(scratch), "name")
         again = first_of_equals([_digests([3, 3])], 2, Path(scratch), "again")
         firsts = [rows.index(row) == place for place, row in enumerate(rows)]
-        assert found[...].tolist() == firsts
-        assert again[...].tolist() == [True, False]
+        assert found[:].tolist() == firsts
+        assert again[:].tolist() == [True, False]

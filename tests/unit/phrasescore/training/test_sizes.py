@@ -12,7 +12,7 @@ def test_the_size_that_learns_most_in_a_time() -> None:
     """The measured losses of Multi30k: 200 units in 5 minutes, 1,000 units in 45 minutes."""
     sizes = [hidden_for("phrases", passes=passes, measured=500) for passes in (0.6, 5.4)]
     assert sizes == [200, 1000]
-    assert passes_of(1000, 5.4, 500) == pytest.approx(2.3, abs=0.05)
+    assert passes_of(1000, 5.4, 500, "phrases") == pytest.approx(2.3, abs=0.05)
     assert hidden_for("phrases", passes=0.0, measured=1000) == 200
 
 
