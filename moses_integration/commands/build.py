@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from moses_integration.system_building.build_settings import (
     CASES,
     CHARACTER_DEFAULTS,
@@ -21,7 +19,7 @@ from moses_integration.system_building.build_settings import (
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
-from phrasescore.commands.options import CORES, WORDS, BoundedInt
+from phrasescore.commands.options import CORES, WORDS, BoundedInt, say
 from phrasescore.commands.paths import PathName, Use
 from phrasescore.runs.processes import usable_cores
 
@@ -149,11 +147,11 @@ def build(options: BuildOptions) -> None:
     folder = SystemFolder(options.system, 1 + len(texts))
     with interruptible(options.system):
         for outcome in build_system(inputs, folder, settings, update=options.update):
-            click.echo(_outcome_line(outcome), err=True)
+            say(_outcome_line(outcome))
             for kind in ("warning", "note"):
                 for text in outcome.counts.get(f"{kind}s", []):
-                    click.echo(f"  {kind}: {text}", err=True)
-    click.echo(f"the system is ready: {folder.inis[0]}", err=True)
+                    say(f"  {kind}: {text}")
+    say(f"the system is ready: {folder.inis[0]}")
 
 
 def _outcome_line(outcome: Outcome) -> str:

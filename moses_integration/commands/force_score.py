@@ -6,7 +6,7 @@ import click
 
 from moses_integration.commands.options import INI, LoadingOptions
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.options import BoundedFloat
+from phrasescore.commands.options import BoundedFloat, say
 from phrasescore.commands.paths import INPUT, OUTPUT
 
 
@@ -54,12 +54,10 @@ def force_score(options: ForceScoreOptions) -> None:
     scorer = ForcedScorer(loaded, decoder.system.weights, second)
     lines = score_list(scorer, options.nbest, options.output, comparison)
     if comparison is None:
-        click.echo(counted(lines, "line"), err=True)
+        say(counted(lines, "line"))
         return
     for name, (largest, line) in comparison.largest.items():
-        click.echo(f"{name}: differs by up to {largest:.6f}, in line {line:,}", err=True)
-    click.echo(
-        f"{lines:,} lines, {comparison.beyond:,} of them off by more than {tolerance:g}", err=True
-    )
+        say(f"{name}: differs by up to {largest:.6f}, in line {line:,}")
+    say(f"{lines:,} lines, {comparison.beyond:,} of them off by more than {tolerance:g}")
     if comparison.beyond:
         raise click.exceptions.Exit(1)

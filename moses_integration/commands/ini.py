@@ -13,6 +13,7 @@ import click
 
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.options import say
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, PathName, Use
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -51,11 +52,11 @@ class NewIniOptions(Options):
             carry_settings(self.ini, Path(self.output).parent)
         write_atomically(self.output, after.to_bytes())
         for line in said:
-            click.echo(line, err=True)
+            say(line)
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
         for warning in (*warnings, *(problem for _, problem in problems(after))):
-            click.echo(f"warning: {warning}", err=True)
+            say(f"warning: {warning}")
 
 
 class RemoveFeatureOptions(NewIniOptions):
@@ -316,7 +317,7 @@ def pack(options: PackOptions) -> None:
     from moses_integration.tables.copying import pack_system
 
     for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
-        click.echo(f"{name}: {original}", err=True)
+        say(f"{name}: {original}")
 
 
 for each in (add_column, add_language_model, absolute_paths, remove_feature, pack):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import Computing, output_file, resumable
+from phrasescore.commands.options import Computing, output_file, resumable, say
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError, counted
 
@@ -104,4 +102,4 @@ def nbest(options: NBestOptions) -> None:
     with resumable([options.nbest, *options.scores], [options.output]):
         rescoring = NBestRescoring(options.nbest, options.source, models, words, scores)
         counts = rescoring.write(options.output, numerics)
-    click.echo(str(counts), err=True)
+    say(str(counts))

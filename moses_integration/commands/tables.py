@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from moses_integration.commands.options import INI, sections
 from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import (
@@ -16,6 +14,7 @@ from phrasescore.commands.options import (
     Result,
     output_file,
     resumable,
+    say,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.identity import provenance
@@ -80,7 +79,7 @@ def prune(options: PruneOptions) -> None:
     conditions = options.settings(PruningConditions, drop=drop, significance=significance)
     with resumable([options.table], [options.output]):
         report = prune_table(options.table, options.output, conditions, reordering=reordering)
-        click.echo(str(report), err=True)
+        say(str(report))
     made = provenance(settings=conditions.to_json())
     options.show({**report.to_json(), "provenance": made})
 
@@ -140,11 +139,11 @@ def filter_tables(options: FilterOptions) -> None:
     lines = [line for name in options.inputs for line in read_lines(name)]
     ends = (line.split()[-1].decode("utf-8", "replace") for line in lines if line.strip())
     if Path(ini.path).with_name(SETTINGS_FILE).exists() and looks_raw(ends):
-        click.echo("warning: the input looks like raw text; preprocess it first", err=True)
+        say("warning: the input looks like raw text; preprocess it first")
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
     carry_rescoring(options.ini, folder)
     if done:
-        click.echo(f"{folder}: filtered already to the same texts", err=True)
+        say(f"{folder}: filtered already to the same texts")
     for table in tables:
-        click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
+        say(f"{table.name}: {table.kept:,} of {table.lines:,} lines")

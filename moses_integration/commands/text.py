@@ -8,9 +8,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
+from phrasescore.commands.options import say, show_notes
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import InputError
 from phrasescore.table.phrase_table import SIDES, Side
@@ -106,8 +105,7 @@ def preprocess(options: PreprocessOptions) -> None:
     from moses_integration.text.tokenising import language_notes
 
     settings = options.text_settings()
-    for note in language_notes([options.language]) if options.language else ():
-        click.echo(f"note: {note}", err=True)
+    show_notes(language_notes([options.language]) if options.language else ())
     convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
     words = set[str]()
 
@@ -120,7 +118,7 @@ def preprocess(options: PreprocessOptions) -> None:
     _convert(options.text, options.output, convert_and_collect, "preprocess")
     warnings = _side_warning(Path(options.system), options.side, words) if options.system else ()
     for note in (*convert.notes, *warnings):
-        click.echo(note, err=True)
+        say(note)
 
 
 def _side_warning(system: Path, side: Side, words: set[str]) -> Iterator[str]:
@@ -156,5 +154,5 @@ def postprocess(options: PostprocessOptions) -> None:
     settings = options.text_settings()
     convert = Postprocessor(settings, capitalize=options.capitalize)
     if settings.lowercase and not options.capitalize:
-        click.echo(CASE_LOST, err=True)
+        say(CASE_LOST)
     _convert(options.text, options.output, convert, "postprocess")

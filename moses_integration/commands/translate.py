@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-import click
-
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import (
     BATCH,
@@ -17,6 +15,7 @@ from phrasescore.commands.options import (
     Result,
     model_folders,
     resumable,
+    say,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.runs.identity import provenance
@@ -105,15 +104,13 @@ def translate(options: TranslateOptions) -> None:
     translator, request = _translator(options, models)
     outputs = _forms(options)
     read, written = models.first.direction.split("-")
-    click.echo(
-        f"translating from the {read} into the {written} language of the training data", err=True
-    )
+    say(f"translating from the {read} into the {written} language of the training data")
     with resumable([options.input], [name for name, _ in outputs]):
         report = translate_text(
             options.input, outputs, translator, request, options.max_sentence_length
         )
-    click.echo(str(report.counts), err=True)
-    click.echo(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s", err=True)
+    say(str(report.counts))
+    say(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s")
     record = {**request, "models": list(options.models), "direction": models.first.direction}
     figures = {**report.to_json(), "mean_ln_p": report.counts.mean_ln_p}
     options.show({**figures, "provenance": provenance(settings=record)})
