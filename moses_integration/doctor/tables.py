@@ -304,10 +304,9 @@ def check_text_tables(
 
 def declared_scores(line: FeatureLine) -> int | None:
     """Return how many scores a line of the ini declares; ``None`` if the line is invalid."""
-    try:
+    with contextlib.suppress(IniError):  # `check_ini` reports the error
         return component_count(line.kind, line.options)
-    except IniError:
-        return None  # `check_ini` reports the error
+    return None
 
 
 def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:
