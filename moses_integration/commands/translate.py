@@ -92,17 +92,21 @@ def translate(options: TranslateOptions) -> None:
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
+    from moses_integration.nbest.format import nbest_lines
     from phrasescore.generation.sentence_models import load_sentence_models
-    from phrasescore.generation.translator import translate_text
+    from phrasescore.generation.translator import alignment_line, translate_text, translation_line
 
     options.use_threads()
     models = load_sentence_models(options.models)
+    outputs: list[tuple[str, Form]] = [(options.output, translation_line)]
+    if options.nbest is not None:
+        outputs.append((options.nbest, nbest_lines))
     if options.alignments is not None:
         models.must_align("--alignments")
+        outputs.append((options.alignments, alignment_line))
     if options.replace_unknown:
         models.must_align("--replace-unknown")
     translator, request = _translator(options, models)
-    outputs = _forms(options)
     read, written = models.first.direction.split("-")
     say(f"translating from the {read} into the {written} language of the training data")
     with resumable([options.input], [name for name, _ in outputs]):
@@ -143,16 +147,3 @@ def _translator(
         "numerics": {"device": str(translator.device), "batch_size": options.batch_size},
         "outputs": {name: vars(options)[name] is not None for name in ("nbest", "alignments")},
     }
-
-
-def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
-    """Return each output with the function that formats its lines."""
-    from moses_integration.nbest.format import nbest_lines
-    from phrasescore.generation.translator import alignment_line, translation_line
-
-    forms: list[tuple[str, Form]] = [(options.output, translation_line)]
-    if options.nbest is not None:
-        forms.append((options.nbest, nbest_lines))
-    if options.alignments is not None:
-        forms.append((options.alignments, alignment_line))
-    return forms
