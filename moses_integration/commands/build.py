@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moses_integration.system_building.build_settings import (
     CASES,
@@ -21,10 +21,8 @@ from moses_integration.text.preparation import TOKENIZERS, TokenizerName
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import CORES, WORDS, BoundedInt, say
 from phrasescore.commands.paths import PathName, Use
+from phrasescore.runs.ledger import Outcome
 from phrasescore.runs.processes import usable_cores
-
-if TYPE_CHECKING:
-    from phrasescore.runs.ledger import Outcome
 
 _FILE = PathName(Use.READ, Path)
 
