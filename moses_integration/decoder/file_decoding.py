@@ -56,9 +56,8 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))
         if other:
-            what = (
-                f"was filtered to another text, without {counted(len(other), 'word')} of this one"
-            )
+            lacking = counted(len(other), "word")
+            what = f"was filtered to another text, without {lacking} of this one"
             remedy = "filter the whole tables to this text, or use them unfiltered"
             click.echo(f"warning: {file.parent} {what}; {remedy}", err=True)
 

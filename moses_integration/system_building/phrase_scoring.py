@@ -114,8 +114,7 @@ def source_counts(pairs: PairSummaries) -> NDArray[np.int64]:
 
 def _occurrences(counts: PairCounts) -> NDArray[np.int64]:
     """Return how often each row occurred, (rows,) int64."""
-    occurrences: NDArray[np.int64] = counts.orientations[:, :3].sum(axis=1, dtype=np.int64)
-    return occurrences
+    return counts.orientations[:, :3].sum(axis=1, dtype=np.int64)
 
 
 def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -255,8 +254,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
     [[0.6, 0.2, 0.2]]
     """
     smoothed = orientations + _SMOOTHING
-    probabilities: NDArray[np.float64] = smoothed / smoothed.sum(axis=1, keepdims=True)
-    return probabilities
+    return smoothed / smoothed.sum(axis=1, keepdims=True)
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:

@@ -33,6 +33,7 @@ from phrasescore.table.byte_scanning import (
     parse_decimal,
     token_begin,
 )
+from phrasescore.table.input_files import finite_number
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
@@ -72,11 +73,8 @@ class SignificanceLevel:
         """
         if text in _NAMED:
             return cls(math.log(sentences) + _NAMED[text], sentences)
-        try:
-            level = float(text)
-        except ValueError:
-            level = math.nan
-        if not 0.0 <= level < math.inf:
+        level = finite_number(text)
+        if level is None or level < 0.0:
             raise SettingsError(
                 f"the significance level is {text!r}, expected a number of at least 0, a+e or a-e"
             )
