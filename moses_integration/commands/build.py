@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import click
+from typing import Any
 
 from moses_integration.system_building.build_settings import (
     CASES,
@@ -21,12 +19,10 @@ from moses_integration.system_building.build_settings import (
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
-from phrasescore.commands.options import CORES, WORDS, BoundedInt
+from phrasescore.commands.options import CORES, WORDS, BoundedInt, say
 from phrasescore.commands.paths import PathName, Use
+from phrasescore.runs.ledger import Outcome
 from phrasescore.runs.processes import usable_cores
-
-if TYPE_CHECKING:
-    from phrasescore.runs.ledger import Outcome
 
 _FILE = PathName(Use.READ, Path)
 
@@ -149,11 +145,11 @@ def build(options: BuildOptions) -> None:
     folder = SystemFolder(options.system, 1 + len(texts))
     with interruptible(options.system):
         for outcome in build_system(inputs, folder, settings, update=options.update):
-            click.echo(_outcome_line(outcome), err=True)
+            say(_outcome_line(outcome))
             for kind in ("warning", "note"):
                 for text in outcome.counts.get(f"{kind}s", []):
-                    click.echo(f"  {kind}: {text}", err=True)
-    click.echo(f"the system is ready: {folder.inis[0]}", err=True)
+                    say(f"  {kind}: {text}")
+    say(f"the system is ready: {folder.inis[0]}")
 
 
 def _outcome_line(outcome: Outcome) -> str:

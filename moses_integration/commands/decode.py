@@ -7,8 +7,6 @@ from pathlib import Path
 from threading import Timer
 from typing import get_type_hints
 
-import click
-
 from moses_integration.commands.options import INI, LoadingOptions, named_command
 from moses_integration.decoder.settings import (
     DEFAULT_TABLE_LIMIT,
@@ -18,7 +16,7 @@ from moses_integration.decoder.settings import (
 )
 from phrasescore.closed_settings import bounds_of
 from phrasescore.commands.declarations import Field, Options, command, flag, option
-from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable
+from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable, say
 from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.processes import usable_cores
@@ -143,7 +141,7 @@ class DecodeOptions(LoadingOptions, OutputOptions, SearchOptions):
 def _note_for_waiting(path: str) -> Timer:
     """Return a timer for the note that all lines are read first; it runs for standard input."""
     is_typed = sys.stdin is not None and sys.stdin.isatty()
-    timer = Timer(0 if is_typed else _PATIENCE, click.echo, [_READS_ALL], {"err": True})
+    timer = Timer(0 if is_typed else _PATIENCE, say, [_READS_ALL])
     timer.daemon = True
     if path == STANDARD_STREAM:
         timer.start()
@@ -175,9 +173,7 @@ def decode(options: DecodeOptions) -> None:
     ini = options.system(options.ini)
     decoder = options.decoder(ini, scorers=dict(options.scorers))
     if not ini.base and Path(ini.path).with_name(RESCORING).exists():
-        click.echo(
-            f"note: {RESCORING} beside {ini.path} is not used; name the folder to use it", err=True
-        )
+        say(f"note: {RESCORING} beside {ini.path} is not used; name the folder to use it")
     nbest = NBestSettings(options.nbest_size, options.distinct, options.n_best_factor)
     named = {
         "nbest": options.nbest,
@@ -198,7 +194,7 @@ def decode(options: DecodeOptions) -> None:
 
             raw = RawText.from_lines(read_text(given), ini.path, path=given, longest=longest)
             for said in (*raw.notes, *([CASE_LOST] if raw.restore.settings.lowercase else [])):
-                click.echo(said, err=True)
+                say(said)
         sentences = raw.sentences if raw else read_sentences(given, longest=longest)
         note.cancel()
         decode_file(

@@ -6,8 +6,9 @@ import click
 
 from moses_integration.commands.options import INI, LoadingOptions
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.options import BoundedFloat
+from phrasescore.commands.options import BoundedFloat, say
 from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.errors import SettingsError, counted
 
 
 class ForceScoreOptions(LoadingOptions):
@@ -35,11 +36,9 @@ def force_score(options: ForceScoreOptions) -> None:
     six digits, because Moses adds in single precision. The scores that rescoring.json added stay as
     they are, and the second weights give the totals.
     """
-    from moses_integration.decoder.force_scoring import ForcedScorer, ListComparison
-    from moses_integration.decoder.force_scoring import force_score as score_list
+    from moses_integration.decoder import force_scoring
     from moses_integration.decoder.loading.source_phrases import read_sentences
     from moses_integration.ini.rescoring_file import Rescoring
-    from phrasescore.errors import SettingsError, counted
 
     tolerance = options.tolerance
     if options.output is None and tolerance is None:
@@ -47,19 +46,17 @@ def force_score(options: ForceScoreOptions) -> None:
     ini = options.system(options.ini)
     decoder = options.decoder(ini)
     loaded = decoder.load(read_sentences(options.input_path, longest=options.max_sentence_length))
-    comparison = None if tolerance is None else ListComparison(tolerance)
+    comparison = None if tolerance is None else force_scoring.ListComparison(tolerance)
     rescoring, second = Rescoring.read(ini.base), None
     if rescoring is not None:
         second = rescoring.names, rescoring.flat_weights(decoder.layout, ini.base)
-    scorer = ForcedScorer(loaded, decoder.system.weights, second)
-    lines = score_list(scorer, options.nbest, options.output, comparison)
+    scorer = force_scoring.ForcedScorer(loaded, decoder.system.weights, second)
+    lines = force_scoring.force_score(scorer, options.nbest, options.output, comparison)
     if comparison is None:
-        click.echo(counted(lines, "line"), err=True)
+        say(counted(lines, "line"))
         return
     for name, (largest, line) in comparison.largest.items():
-        click.echo(f"{name}: differs by up to {largest:.6f}, in line {line:,}", err=True)
-    click.echo(
-        f"{lines:,} lines, {comparison.beyond:,} of them off by more than {tolerance:g}", err=True
-    )
+        say(f"{name}: differs by up to {largest:.6f}, in line {line:,}")
+    say(f"{lines:,} lines, {comparison.beyond:,} of them off by more than {tolerance:g}")
     if comparison.beyond:
         raise click.exceptions.Exit(1)

@@ -7,20 +7,20 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
 from moses_integration.commands.options import INI, read_ini
+from moses_integration.ini import edits, model_files
+from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.commands.declarations import Options, argument, command, flag, option
+from phrasescore.commands.options import say
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.stream import keeps_work
-
-if TYPE_CHECKING:
-    from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 
 _LINES_COMPARED = 1000  # lines of each table
 
@@ -35,9 +35,7 @@ class NewIniOptions(Options):
 
     def read(self) -> MosesIni:
         """Return the given ini, its paths by Moses's rule, which holds for the new ini."""
-        from moses_integration.ini.model_files import with_absolute_paths
-
-        return with_absolute_paths(read_ini(self.ini), str)
+        return model_files.with_absolute_paths(read_ini(self.ini), str)
 
     def write(self, after: MosesIni, *said: str, warnings: Iterable[object] = ()) -> None:
         """Write the new ini; report the edits, the warnings, and the problems of the new ini."""
@@ -48,11 +46,11 @@ class NewIniOptions(Options):
             carry_settings(self.ini, Path(self.output).parent)
         write_atomically(self.output, after.to_bytes())
         for line in said:
-            click.echo(line, err=True)
+            say(line)
         if self.output != STANDARD_STREAM:
             after = dataclasses.replace(after, path=self.output)
         for warning in (*warnings, *(problem for _, problem in problems(after))):
-            click.echo(f"warning: {warning}", err=True)
+            say(f"warning: {warning}")
 
 
 class RemoveFeatureOptions(NewIniOptions):
@@ -69,16 +67,12 @@ class NewFeatureOptions(NewIniOptions):
 
     def placed(self, ini: MosesIni) -> MosesIni:
         """Return the ini, with absolute paths if requested."""
-        from moses_integration.ini.model_files import with_absolute_paths
-
-        return with_absolute_paths(ini) if self.absolute_paths else ini
+        return model_files.with_absolute_paths(ini) if self.absolute_paths else ini
 
     def advice(self, before: MosesIni) -> str:
         """Return the advice to tune all weights, and the reason."""
-        from moses_integration.ini.edits import start_weight_for
-
         effect = "the new weight is a guess"
-        if not start_weight_for(before):
+        if not edits.start_weight_for(before):
             effect = "until then the addition has no effect"
         name = "this ini" if self.output == STANDARD_STREAM else self.output
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
@@ -141,23 +135,17 @@ def add_column(options: AddColumnOptions) -> None:
     is.
     """
     from moses_integration.doctor.tables import survey_scores
-    from moses_integration.ini.edits import (
-        check_table_path,
-        find_table_feature,
-        with_reordering,
-        with_table,
-    )
 
     table, reordering = options.table, options.reordering
-    check_table_path(table)
+    edits.check_table_path(table)
     before = options.read()
-    place = find_table_feature(before, options.feature)
+    place = edits.find_table_feature(before, options.feature)
     survey = survey_scores(table)
-    after, summary = with_table(before, place, table, survey.scores)
+    after, summary = edits.with_table(before, place, table, survey.scores)
     pairs, scores = counted(survey.lines, "phrase pair"), counted(survey.scores, "score")
     said = [f"{table}: {pairs} with {scores}", summary]
     if reordering is not None:
-        after = with_reordering(after, reordering)
+        after = edits.with_reordering(after, reordering)
         said.append(f"reordering table: {reordering}")
     if after.weights != before.weights:
         said.append(options.advice(before))
@@ -167,11 +155,10 @@ def add_column(options: AddColumnOptions) -> None:
 
 def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
     """Yield a warning if few pairs at the start of both tables have the same first score."""
-    from moses_integration.ini.model_files import find_text_table
     from phrasescore.table.input_files import open_input
     from phrasescore.table.phrase_table import PIPES
 
-    old = find_text_table(feature)
+    old = model_files.find_text_table(feature)
     if old is None or not Path(new).is_file():  # a pipe could not be read again
         return
     scores = list[dict[tuple[bytes, ...], list[bytes]]]()
@@ -202,12 +189,10 @@ def add_language_model(options: AddLanguageModelOptions) -> None:
     can read the new ini, but real Moses refuses it until remove-feature has removed the feature.
     Every other byte of the ini stays as it is.
     """
-    from moses_integration.ini.edits import with_language_model
-
     before = options.read()
     is_file = Path(options.model).is_file()
     new = _ngram_model(options) if is_file else _neural_model(options, before)
-    after, summary = with_language_model(before, new.kind, options.name, new.options)
+    after, summary = edits.with_language_model(before, new.kind, options.name, new.options)
     said = [f"{options.model}: {new.description}", summary, options.advice(before)]
     options.write(options.placed(after), *said, warnings=new.warnings)
 
@@ -266,11 +251,9 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     Every other byte of the ini stays as it is. Real Moses can read the ini once no neural language
     model is left in it.
     """
-    from moses_integration.ini.edits import without_feature
-
     name = options.name
     before = options.read()
-    after = without_feature(before, name)
+    after = edits.without_feature(before, name)
     options.write(
         after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
     )
@@ -283,19 +266,13 @@ def absolute_paths(options: NewIniOptions) -> None:
     Relative paths start at the current directory, as in Moses, and must exist. Every other byte of
     the ini stays as it is.
     """
-    from moses_integration.ini.model_files import (
-        find_model_file,
-        relative_paths,
-        with_absolute_paths,
-    )
-
     before = options.read()
     before.refuse_old_style()
-    relative = relative_paths(before)
+    relative = model_files.relative_paths(before)
     for line, named in relative:
-        find_model_file(named, line.kind)
+        model_files.find_model_file(named, line.kind)
     made = f"{counted(len(relative), 'path')} made absolute"
-    options.write(with_absolute_paths(before), made)
+    options.write(model_files.with_absolute_paths(before), made)
 
 
 class PackOptions(Options):
@@ -317,7 +294,7 @@ def pack(options: PackOptions) -> None:
     from moses_integration.tables.copying import pack_system
 
     for name, original in pack_system(read_ini(options.ini), Path(options.output)).items():
-        click.echo(f"{name}: {original}", err=True)
+        say(f"{name}: {original}")
 
 
 for each in (add_column, add_language_model, absolute_paths, remove_feature, pack):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import click
-
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import Computing, output_file, resumable
+from phrasescore.commands.options import Computing, output_file, resumable, say
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER
 from phrasescore.errors import SettingsError, counted
 
@@ -64,12 +62,7 @@ def nbest(options: NBestOptions) -> None:
     interrupted, even by kill -9, the same command continues where it stopped.
     """
     from moses_integration.ini.rescoring_file import names_by_kind
-    from moses_integration.nbest.rescoring import (
-        NBestModel,
-        NBestRescoring,
-        NBestScores,
-        read_table_words,
-    )
+    from moses_integration.nbest import rescoring
     from phrasescore.table.text_blocks import read_numbers
 
     models_and_files = len(options.models) + len(options.scores)
@@ -93,15 +86,15 @@ def nbest(options: NBestOptions) -> None:
         options.use_threads()
         numerics = {"device": str(choose_device(options.device))}
     models = [
-        NBestModel.load(name, folder, options.device)
+        rescoring.NBestModel.load(name, folder, options.device)
         for name, folder in zip(names, options.models, strict=False)
     ]
     scores = [
-        NBestScores(name, path, read_numbers(path))
+        rescoring.NBestScores(name, path, read_numbers(path))
         for name, path in zip(names[len(models) :], options.scores, strict=True)
     ]
-    words = read_table_words(options.table) if options.table is not None else None
+    words = rescoring.read_table_words(options.table) if options.table is not None else None
     with resumable([options.nbest, *options.scores], [options.output]):
-        rescoring = NBestRescoring(options.nbest, options.source, models, words, scores)
-        counts = rescoring.write(options.output, numerics)
-    click.echo(str(counts), err=True)
+        work = rescoring.NBestRescoring(options.nbest, options.source, models, words, scores)
+        counts = work.write(options.output, numerics)
+    say(str(counts))

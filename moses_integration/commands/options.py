@@ -6,6 +6,8 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from moses_integration.decoder.settings import LONGEST_SENTENCE, SearchSettings
+from moses_integration.ini import edits, model_files
+from moses_integration.ini.moses_ini import MosesIni, ini_of, parse_weights
 from phrasescore.commands.declarations import Field, Options, argument, flag, option
 from phrasescore.commands.options import WORDS
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, PathName, Use, refuse_replaced_inputs
@@ -13,7 +15,6 @@ from phrasescore.errors import IniError, SettingsError
 
 if TYPE_CHECKING:
     from moses_integration.decoder.decoder import Decoder
-    from moses_integration.ini.moses_ini import MosesIni
 
 
 class _SystemName(PathName):
@@ -21,8 +22,6 @@ class _SystemName(PathName):
 
     def convert(self, value: object, *context: Any) -> str:
         """Check the moses.ini of a folder as an input."""
-        from moses_integration.ini.moses_ini import ini_of
-
         super().convert(ini_of(str(value)), *context)
         return str(value)
 
@@ -38,11 +37,8 @@ def read_ini(path: str) -> MosesIni:
         IniError: The ini cannot be read.
         SettingsError: An output would replace a file of the system.
     """
-    from moses_integration.ini.model_files import files_read
-    from moses_integration.ini.moses_ini import MosesIni
-
     ini = MosesIni.read(path)
-    refuse_replaced_inputs(files_read(ini))
+    refuse_replaced_inputs(model_files.files_read(ini))
     return ini
 
 
@@ -100,8 +96,6 @@ class LoadingOptions(Options):
             SettingsError: An output would replace a file of the system, or Moses has no such
                 section.
         """
-        from moses_integration.ini.edits import with_sections
-
         options = vars(self)
         given = [
             (field.name.replace("_", "-"), str(options[field.name]))
@@ -109,7 +103,7 @@ class LoadingOptions(Options):
             # not "in (None, False)": 0 is a value, and equals False
             if options.get(field.name) is not None and options[field.name] is not False
         ]
-        return with_sections(read_ini(path), [*self.sections, *given])
+        return edits.with_sections(read_ini(path), [*self.sections, *given])
 
     def decoder(self, ini: MosesIni, **more: Any) -> Decoder:
         """Make the decoder that the options and the ini describe; ``more`` are its arguments.
@@ -131,8 +125,6 @@ class LoadingOptions(Options):
 
 
 def _weight(text: str) -> tuple[str, tuple[float, ...]]:
-    from moses_integration.ini.moses_ini import parse_weights
-
     try:
         return parse_weights(text)
     except IniError as error:

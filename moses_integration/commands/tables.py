@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import click
-
 from moses_integration.commands.options import INI, sections
+from moses_integration.ini import edits, model_files
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.commands.declarations import Options, argument, command, option
 from phrasescore.commands.options import (
     COLUMN,
@@ -16,9 +16,11 @@ from phrasescore.commands.options import (
     Result,
     output_file,
     resumable,
+    say,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
 from phrasescore.runs.identity import provenance
+from phrasescore.table.input_files import looks_raw, read_lines
 
 
 class PruneOptions(Reordering, Result):
@@ -70,7 +72,6 @@ def prune(options: PruneOptions) -> None:
     """
     from moses_integration.tables.pair_significance import SignificanceLevel
     from moses_integration.tables.pruning import DropList, PruningConditions, prune_table
-    from phrasescore.table.input_files import read_lines
 
     reordering = options.reordering_pair(options.output)
     significance = None
@@ -80,7 +81,7 @@ def prune(options: PruneOptions) -> None:
     conditions = options.settings(PruningConditions, drop=drop, significance=significance)
     with resumable([options.table], [options.output]):
         report = prune_table(options.table, options.output, conditions, reordering=reordering)
-        click.echo(str(report), err=True)
+        say(str(report))
     made = provenance(settings=conditions.to_json())
     options.show({**report.to_json(), "provenance": made})
 
@@ -115,36 +116,28 @@ def filter_tables(options: FilterOptions) -> None:
     and language models stay where they are. The new moses.ini names all files by absolute paths.
     If SYSTEM is a folder with a rescoring.json, the new folder gets a copy, with the models.
     """
-    from moses_integration.ini.edits import with_sections
-    from moses_integration.ini.model_files import (
-        absolute_if_possible,
-        find_binary_file,
-        find_model_file,
-        named_paths,
-        with_absolute_paths,
-    )
-    from moses_integration.ini.moses_ini import MosesIni
     from moses_integration.ini.rescoring_file import carry_rescoring
     from moses_integration.tables.copying import filter_system
     from moses_integration.text.preparation import SETTINGS_FILE
-    from phrasescore.table.input_files import looks_raw, read_lines
 
     folder = Path(options.output)
     ini = MosesIni.read(options.ini)
     ini.refuse_old_style()
-    ini = with_sections(with_absolute_paths(ini, str), options.sections)
-    for feature, key, named in named_paths(ini):
-        if find_binary_file(named, feature.kind) is None:
-            ini = ini.with_feature_option(feature.name, key, str(find_model_file(named)))
-    ini = with_absolute_paths(ini, absolute_if_possible)
+    ini = edits.with_sections(model_files.with_absolute_paths(ini, str), options.sections)
+    for feature, key, named in model_files.named_paths(ini):
+        if model_files.find_binary_file(named, feature.kind) is None:
+            ini = ini.with_feature_option(
+                feature.name, key, str(model_files.find_model_file(named))
+            )
+    ini = model_files.with_absolute_paths(ini, model_files.absolute_if_possible)
     lines = [line for name in options.inputs for line in read_lines(name)]
     ends = (line.split()[-1].decode("utf-8", "replace") for line in lines if line.strip())
     if Path(ini.path).with_name(SETTINGS_FILE).exists() and looks_raw(ends):
-        click.echo("warning: the input looks like raw text; preprocess it first", err=True)
+        say("warning: the input looks like raw text; preprocess it first")
     done = folder.exists()
     _, tables = filter_system(ini, lines, folder)
     carry_rescoring(options.ini, folder)
     if done:
-        click.echo(f"{folder}: filtered already to the same texts", err=True)
+        say(f"{folder}: filtered already to the same texts")
     for table in tables:
-        click.echo(f"{table.name}: {table.kept:,} of {table.lines:,} lines", err=True)
+        say(f"{table.name}: {table.kept:,} of {table.lines:,} lines")

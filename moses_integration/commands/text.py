@@ -6,17 +6,16 @@ import dataclasses
 from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import click
-
+from moses_integration.text import preparation
+from moses_integration.text.tokenising import language_notes
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
+from phrasescore.commands.options import say, show_notes
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import InputError
+from phrasescore.runs.final_names import open_output
+from phrasescore.runs.progress import Progress
 from phrasescore.table.phrase_table import SIDES, Side
-
-if TYPE_CHECKING:
-    from moses_integration.text.preparation import TextSettings, TokenizerName
 
 # distinct words of the text that are looked up; fewer than the second number tell nothing
 _WORDS, _FEWEST_WORDS = 2000, 20
@@ -46,7 +45,7 @@ class PreprocessOptions(Options):
         "Separate words and punctuation, or take the words of the text as tokens.  [default: yes]",
         "--tokenize/--no-tokenize",
     )
-    tokenizer: TokenizerName | None = option(
+    tokenizer: preparation.TokenizerName | None = option(
         ["unicode", "moses"],
         "unicode keeps combining marks, joiners and modifier letters with their letter; moses "
         "gives the tokens of Moses's tokenizer.perl, for systems built elsewhere.  [default: "
@@ -61,17 +60,15 @@ class PreprocessOptions(Options):
         "--escape/--no-escape",
     )
 
-    def text_settings(self) -> TextSettings:
+    def text_settings(self) -> preparation.TextSettings:
         """Return the given settings; others come from the system, or else are the defaults."""
-        from moses_integration.text.preparation import TextSettings, read_settings
-
-        settings = TextSettings(tokenizer="unicode")
+        settings = preparation.TextSettings(tokenizer="unicode")
         if self.system is not None:
             if not Path(self.system).exists():  # the settings beside it are another system's
                 raise InputError("no such folder", path=self.system)
-            text = read_settings(self.system)
+            text = preparation.read_settings(self.system)
             settings = text.source if self.side == "source" else text.target
-        names = [each.name for each in dataclasses.fields(TextSettings)]
+        names = [each.name for each in dataclasses.fields(preparation.TextSettings)]
         given = {name: vars(self)[name] for name in names if vars(self).get(name) is not None}
         return dataclasses.replace(settings, **given)
 
@@ -85,12 +82,8 @@ class PostprocessOptions(PreprocessOptions):
 
 def _convert(text: str, output: str, convert: Callable[[str], str], what: str) -> None:
     """Convert a text line by line."""
-    from moses_integration.text.preparation import read_text
-    from phrasescore.runs.final_names import open_output
-    from phrasescore.runs.progress import Progress
-
     with Progress(what, unit="lines") as progress, open_output(output) as stream:
-        for line in read_text(text):
+        for line in preparation.read_text(text):
             stream.write(convert(line).encode("utf-8") + b"\n")
             progress.advance(1)
 
@@ -102,13 +95,10 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    from moses_integration.text.preparation import Preprocessor, read_truecaser
-    from moses_integration.text.tokenising import language_notes
-
     settings = options.text_settings()
-    for note in language_notes([options.language]) if options.language else ():
-        click.echo(f"note: {note}", err=True)
-    convert = Preprocessor(settings, read_truecaser(options.system, options.side, settings))
+    show_notes(language_notes([options.language]) if options.language else ())
+    truecase = preparation.read_truecaser(options.system, options.side, settings)
+    convert = preparation.Preprocessor(settings, truecase)
     words = set[str]()
 
     def convert_and_collect(line: str) -> str:
@@ -120,13 +110,11 @@ def preprocess(options: PreprocessOptions) -> None:
     _convert(options.text, options.output, convert_and_collect, "preprocess")
     warnings = _side_warning(Path(options.system), options.side, words) if options.system else ()
     for note in (*convert.notes, *warnings):
-        click.echo(note, err=True)
+        say(note)
 
 
 def _side_warning(system: Path, side: Side, words: set[str]) -> Iterator[str]:
     """Yield a warning if the training text of the other side has many more of the words."""
-    from moses_integration.text.preparation import read_text
-
     if len(words) < _FEWEST_WORDS:
         return
     other = SIDES[1 - SIDES.index(side)]
@@ -135,7 +123,8 @@ def _side_warning(system: Path, side: Side, words: set[str]) -> Iterator[str]:
         corpus = system / f"corpus.{each}.gz"
         if not corpus.exists():
             return
-        known = {word for line in islice(read_text(corpus), _LINES) for word in line.split(" ")}
+        lines = islice(preparation.read_text(corpus), _LINES)
+        known = {word for line in lines for word in line.split(" ")}
         shares.append(len(words & known) / len(words))
     if shares[1] > shares[0] + _MIN_DIFFERENCE:
         yield (
@@ -151,10 +140,8 @@ def postprocess(options: PostprocessOptions) -> None:
     Sentences of a truecased system get a capital. Lower-cased text stays lower-cased; see
     --capitalize.
     """
-    from moses_integration.text.preparation import CASE_LOST, Postprocessor
-
     settings = options.text_settings()
-    convert = Postprocessor(settings, capitalize=options.capitalize)
+    convert = preparation.Postprocessor(settings, capitalize=options.capitalize)
     if settings.lowercase and not options.capitalize:
-        click.echo(CASE_LOST, err=True)
+        say(preparation.CASE_LOST)
     _convert(options.text, options.output, convert, "postprocess")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-import click
-
 from phrasescore.commands.declarations import command, flag, option
 from phrasescore.commands.options import (
     BATCH,
@@ -17,6 +15,7 @@ from phrasescore.commands.options import (
     Result,
     model_folders,
     resumable,
+    say,
 )
 from phrasescore.commands.paths import INPUT, OUTPUT
 from phrasescore.runs.identity import provenance
@@ -93,27 +92,29 @@ def translate(options: TranslateOptions) -> None:
     Everything is computed in fp32. If the command is interrupted, even by kill -9, the same command
     continues where it stopped.
     """
+    from moses_integration.nbest.format import nbest_lines
     from phrasescore.generation.sentence_models import load_sentence_models
-    from phrasescore.generation.translator import translate_text
+    from phrasescore.generation.translator import alignment_line, translate_text, translation_line
 
     options.use_threads()
     models = load_sentence_models(options.models)
+    outputs: list[tuple[str, Form]] = [(options.output, translation_line)]
+    if options.nbest is not None:
+        outputs.append((options.nbest, nbest_lines))
     if options.alignments is not None:
         models.must_align("--alignments")
+        outputs.append((options.alignments, alignment_line))
     if options.replace_unknown:
         models.must_align("--replace-unknown")
     translator, request = _translator(options, models)
-    outputs = _forms(options)
     read, written = models.first.direction.split("-")
-    click.echo(
-        f"translating from the {read} into the {written} language of the training data", err=True
-    )
+    say(f"translating from the {read} into the {written} language of the training data")
     with resumable([options.input], [name for name, _ in outputs]):
         report = translate_text(
             options.input, outputs, translator, request, options.max_sentence_length
         )
-    click.echo(str(report.counts), err=True)
-    click.echo(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s", err=True)
+    say(str(report.counts))
+    say(f"{report.seconds:,.1f} s, {report.per_second:,.1f} sentences/s")
     record = {**request, "models": list(options.models), "direction": models.first.direction}
     figures = {**report.to_json(), "mean_ln_p": report.counts.mean_ln_p}
     options.show({**figures, "provenance": provenance(settings=record)})
@@ -146,16 +147,3 @@ def _translator(
         "numerics": {"device": str(translator.device), "batch_size": options.batch_size},
         "outputs": {name: vars(options)[name] is not None for name in ("nbest", "alignments")},
     }
-
-
-def _forms(options: TranslateOptions) -> list[tuple[str, Form]]:
-    """Return each output with the function that formats its lines."""
-    from moses_integration.nbest.format import nbest_lines
-    from phrasescore.generation.translator import alignment_line, translation_line
-
-    forms: list[tuple[str, Form]] = [(options.output, translation_line)]
-    if options.nbest is not None:
-        forms.append((options.nbest, nbest_lines))
-    if options.alignments is not None:
-        forms.append((options.alignments, alignment_line))
-    return forms

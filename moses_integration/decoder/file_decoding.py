@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.output import DecodedSentence, best_line, nbest_lines, unknown_line
+from moses_integration.decoder.raw_text import RawText
 from moses_integration.decoder.rescoring import BLOCK
 from moses_integration.decoder.settings import NBestSettings, OutputSettings
 from moses_integration.ini.model_files import FILTER_WORDS, files_read, named_paths
@@ -25,9 +26,6 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import file_state
 from phrasescore.runs.stream import BlockStream, LineCounts
 from phrasescore.table.input_files import looks_raw
-
-if TYPE_CHECKING:
-    from moses_integration.decoder.raw_text import RawText
 
 Sentences = Sequence[tuple[bytes, ...]]
 
@@ -58,9 +56,8 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))
         if other:
-            what = (
-                f"was filtered to another text, without {counted(len(other), 'word')} of this one"
-            )
+            lacking = counted(len(other), "word")
+            what = f"was filtered to another text, without {lacking} of this one"
             remedy = "filter the whole tables to this text, or use them unfiltered"
             click.echo(f"warning: {file.parent} {what}; {remedy}", err=True)
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,14 +59,12 @@ from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel, read_language_model
 from moses_integration.language_model.neural import read_feed_forward_lm
 from phrasescore.errors import IniError
+from phrasescore.model.folder import LoadedModel, load_outside
 from phrasescore.runs.identity import sha256_of
 from phrasescore.table.input_files import HIDDEN_GZIP, is_hidden_gzip
 from phrasescore.words.token_sequences import offsets_of, taken_runs
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordTable
-
-if TYPE_CHECKING:
-    from phrasescore.model.folder import LoadedModel
 
 _LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
 
@@ -148,8 +146,6 @@ def load_models(system: System, cache: Path | None) -> LanguageModels:
     ngrams = [_load_ngram_model(system.find(model), cache) for model in features.language_models]
     neural = []
     for model in features.neural_models:
-        from phrasescore.model.folder import load_outside  # late, for a quick start
-
         path = system.find(model)
         stored = read_feed_forward_lm(path)
         neural.append((stored, load_outside(path) if model.shares_unknown else None))

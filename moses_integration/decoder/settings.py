@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
+from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import IniError, SettingsError, visible
 from phrasescore.table.input_files import finite_number
-
-if TYPE_CHECKING:
-    from moses_integration.ini.moses_ini import MosesIni
 
 STACK_SEARCH, CUBE_PRUNING = 0, 1
 DEFAULT_TABLE_LIMIT = 20

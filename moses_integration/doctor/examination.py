@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import get_args
 
 from moses_integration.doctor.findings import Decoder, Diagnosis, place_of
 from moses_integration.doctor.tables import check_binary_tables, check_text_tables
@@ -36,7 +35,7 @@ from moses_integration.real_moses import check_features
 from phrasescore.errors import IniError, InputError
 from phrasescore.runs.file_kinds import is_stream
 from phrasescore.runs.progress import Progress
-from phrasescore.table.phrase_table import Side
+from phrasescore.table.phrase_table import SIDES, Side
 
 # a weight below this share of the largest weight has no effect; for a constant feature, Moses's
 # MERT returns weights near 1e-38
@@ -104,7 +103,7 @@ def examine(
         # build writes its text beside the table, which tuned inis also name
         tables = {path for line, _, path in named_paths(system) if line.kind in TEXT_TABLE_KINDS}
         with Progress("comparing with the training text", unit="texts") as progress:
-            for side, compared in zip(get_args(Side), ([text], texts), strict=True):
+            for side, compared in zip(SIDES, ([text], texts), strict=True):
                 corpora = {Path(table).with_name(f"corpus.{side}.gz") for table in tables}
                 for corpus in sorted(filter(Path.exists, corpora)):
                     check_writing(found, Text.read(corpus), compared)

@@ -285,9 +285,8 @@ def check_text_tables(
                 by_rules = ini.values("search-algorithm")[:1] not in ((), ("0",), ("1",))
                 severity: Severity = "embedded error" if by_rules else "error"
                 what = "a table of hierarchical rules, which a search by phrases cannot use"
-                found.add(
-                    severity, path, what, "decode with moses_chart, and its [search-algorithm]"
-                )
+                remedy = "decode with moses_chart, and its [search-algorithm]"
+                found.add(severity, path, what, remedy)
             _check_phrase_table(found, survey, declared_scores(line))
             if survey.broken is None:
                 # only the first table has to cover the text
@@ -304,10 +303,9 @@ def check_text_tables(
 
 def declared_scores(line: FeatureLine) -> int | None:
     """Return how many scores a line of the ini declares; ``None`` if the line is invalid."""
-    try:
+    with contextlib.suppress(IniError):  # `check_ini` reports the error
         return component_count(line.kind, line.options)
-    except IniError:
-        return None  # `check_ini` reports the error
+    return None
 
 
 def _check_lines(found: Diagnosis, survey: TableSurvey, line: FeatureLine) -> None:

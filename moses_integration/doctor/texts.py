@@ -319,11 +319,9 @@ class TextWords:
         remedy = ""
         if share > _MANY_UNKNOWN:
             severity = "error" if share > MOST_UNKNOWN else "warning"
-            remedy = (
-                "source and reference look swapped"
-                if swapped
-                else "check that language, tokenisation, case and escaping are the same"
-            )
+            remedy = "check that language, tokenisation, case and escaping are the same"
+        if swapped:
+            remedy = "source and reference look swapped"
         found.add(
             severity,
             self.where,

@@ -17,14 +17,8 @@ from moses_integration.ini.feature_kinds import (
     OWN_KINDS,
     PHRASE_TABLE_KINDS,
     TEXT_TABLE_KINDS,
-    component_count,
 )
-from moses_integration.ini.feature_weights import (
-    DEFAULT_WEIGHT,
-    boolean_option,
-    check_count,
-    has_tuned_weights,
-)
+from moses_integration.ini.feature_weights import boolean_option, has_tuned_weights, table_weights
 from moses_integration.ini.moses_ini import (
     FeatureLine,
     MosesIni,
@@ -85,7 +79,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
             )
         problem = f"{line.name} is a {line.kind}, which does not read text tables"
         raise ini.error(problem, line=line.line, remedy=remedy)
-    _table_weights(ini, line)
+    table_weights(ini, line)
     return line
 
 
@@ -110,19 +104,6 @@ def _phrase_table(ini: MosesIni, name: str | None) -> FeatureLine:
     return tables[0]
 
 
-def _table_weights(ini: MosesIni, line: FeatureLine) -> tuple[float, ...]:
-    """Return the weight of each score of a phrase table; as in Moses, 1 if the ini gives none.
-
-    Raises:
-        IniError: There are more or fewer weights than scores.
-    """
-    with ini.at(line.line):
-        count = component_count(line.kind, line.options)
-    weights = ini.weights.get(line.name, (DEFAULT_WEIGHT,) * count)
-    check_count(ini, line.name, len(weights), count, ini.weight_line(line.name) or line.line)
-    return weights
-
-
 def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tuple[MosesIni, str]:
     """Point a phrase table feature to another file, and add a weight for each new score.
 
@@ -142,7 +123,7 @@ def with_table(ini: MosesIni, line: FeatureLine, table: str, scores: int) -> tup
         IniError: The table has fewer scores than the feature, or is the feature's own table, which
             has no new score, or Moses could not read its path.
     """
-    weights = _table_weights(ini, line)
+    weights = table_weights(ini, line)
     before, added = len(weights), scores - len(weights)
     if added < 0:
         problem = f"{line.name} has {counted(before, 'score')}, but {table} has only {scores}"

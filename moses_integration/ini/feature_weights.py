@@ -22,14 +22,14 @@ from moses_integration.ini.feature_kinds import (
     component_count,
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
-from phrasescore.errors import IniError, counted, did_you_mean
+from phrasescore.errors import IniError, counted, did_you_mean, located
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 # Moses's weight for features without weights in the ini
-DEFAULT_WEIGHT = 1.0
+_DEFAULT_WEIGHT = 1.0
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,7 @@ class Feature:
             raise IniError(f"unknown feature class {line.kind}{guess}")
         kind = FEATURE_KINDS[line.kind]
         count = component_count(line.kind, line.options)
-        tuneable = kind.tuneable
-        if "tuneable" in line.options:
-            tuneable = boolean_option("tuneable", line.options["tuneable"])
+        tuneable = boolean_option("tuneable", line.options.get("tuneable", str(kind.tuneable)))
         flags = (tuneable,) * count
         if (mask := line.options.get("tuneable-components")) is not None:
             if not tuneable:
@@ -121,7 +119,7 @@ class FeatureLayout:
         ini.refuse_rewriting()
         features = []
         for line in ini.features:
-            with ini.at(line.line):
+            with located(ini.path, line.line):
                 features.append(Feature.from_line(line))
         return cls(tuple(sorted(features, key=lambda feature: not feature.stateful)))
 
@@ -210,13 +208,13 @@ class FeatureLayout:
         for name, weights in ini.weights.items():
             owner = known.get(name)
             if owner is not None:
-                check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
+                _check_count(ini, name, len(weights), owner.components, ini.weight_line(name))
             elif name.partition("_")[0] not in known:
                 guess, remedy = did_you_mean(name, known), "correct the name, or delete the line"
                 problem = f"weights for {name}, but there is no such feature{guess}"
                 raise ini.error(problem, line=ini.weight_line(name), remedy=remedy)
         return {
-            feature.name: ini.weights.get(feature.name, (DEFAULT_WEIGHT,) * feature.components)
+            feature.name: ini.weights.get(feature.name, (_DEFAULT_WEIGHT,) * feature.components)
             for feature in self.features
         }
 
@@ -229,7 +227,20 @@ class FeatureLayout:
         }
 
 
-def check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
+def table_weights(ini: MosesIni, line: FeatureLine) -> tuple[float, ...]:
+    """Return the weight of each score of a phrase table; as in Moses, 1 if the ini gives none.
+
+    Raises:
+        IniError: There are more or fewer weights than scores.
+    """
+    with located(ini.path, line.line):
+        count = component_count(line.kind, line.options)
+    weights = ini.weights.get(line.name, (_DEFAULT_WEIGHT,) * count)
+    _check_count(ini, line.name, len(weights), count, ini.weight_line(line.name) or line.line)
+    return weights
+
+
+def _check_count(ini: MosesIni, name: str, weights: int, components: int, line: int | None) -> None:
     """Raise an IniError if a feature has more or fewer weights than components."""
     if weights != components:
         found, expected = counted(weights, "weight"), counted(components, "component")

@@ -28,6 +28,7 @@ _BINARY_ENDINGS = {
 FILTER_WORDS = "filtered-to.words"
 # the classes of phrase tables that read nothing but such a form
 BINARY_TABLE_KINDS = PHRASE_TABLE_KINDS & _BINARY_ENDINGS.keys()
+_is_there = os.path.exists  # Path.exists would fail at a name that is too long
 
 
 def find_binary_file(named: str, kind: str) -> Path | None:
@@ -74,13 +75,6 @@ def find_text_table(line: FeatureLine) -> Path | None:
             path = find_model_file(named)
             return path if path.is_file() else None
     return None
-
-
-def _is_there(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # for example, the name is too long
-        return False
 
 
 def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:

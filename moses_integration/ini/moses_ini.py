@@ -14,17 +14,16 @@ mosesdecoder 34452895f.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from moses_integration.ini.parameters import OLD_STYLE_SECTIONS, REWRITING_SECTIONS
-from phrasescore.errors import IniError, InputError, PhrasescoreError, did_you_mean
+from phrasescore.errors import IniError, InputError, did_you_mean, located
 from phrasescore.table.input_files import finite_number, read_whole
 
 _CONVERSION = "convert the file with Moses's scripts/training/convert-moses-ini-to-v2.perl"
@@ -148,14 +147,6 @@ class MosesIni:
                 sections.setdefault(current, []).append((number, code))
         return sections
 
-    @contextlib.contextmanager
-    def at(self, line: int) -> Iterator[None]:
-        """Add the file and a line number to an error that ends the block."""
-        try:
-            yield
-        except PhrasescoreError as error:
-            raise error.at(self.path, line) from None
-
     def values(self, section: str) -> tuple[str, ...]:
         """Return the values of a section in order; empty if the ini has no such section."""
         return tuple(text for _, text in self.sections.get(section, ()))
@@ -175,7 +166,7 @@ class MosesIni:
         unnamed: Counter[str] = Counter()
         features = []
         for number, text in self.sections.get("feature", ()):
-            with self.at(number):
+            with located(self.path, number):
                 kind, options = _parse_feature(text)
             options = {
                 key: self.resolved(value) if is_path(key) else value
@@ -197,7 +188,7 @@ class MosesIni:
         found = {}
         for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
             for number, text in self.sections.get(section, ()):
-                with self.at(number):
+                with located(self.path, number):
                     name, weights = parse_weights(text)
                 found[name] = (number, weights)
         return found
@@ -266,7 +257,7 @@ class MosesIni:
             if (number := self.weight_line(name)) is None:
                 added.append(f"{name}= " + " ".join(map(format_weight, values)))
             else:
-                with self.at(number):
+                with located(self.path, number):
                     lines[number - 1] = _with_weights(lines[number - 1], values)
         return self._reparsed(lines).with_added_values("weight", *added)
 
@@ -290,7 +281,7 @@ class MosesIni:
 
     def _with_line(self, number: int, edit: Callable[[str], str]) -> MosesIni:
         lines = list(self.lines)
-        with self.at(number):
+        with located(self.path, number):
             lines[number - 1] = edit(lines[number - 1])
         return self._reparsed(lines)
 

@@ -310,8 +310,7 @@ def _write_section(
         columns = [log10_texts(prob[part], b"\t")]
         if gamma is not None:
             columns.append(log10_texts(gamma[part], b"\n"))
-        for lines in assembled_lines((phrases,), separator, columns, before=1):
-            stream.write(lines)
+        stream.writelines(assembled_lines((phrases,), separator, columns, before=1))
     stream.write(b"\n")
 
 

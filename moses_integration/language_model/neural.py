@@ -15,7 +15,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
@@ -27,12 +27,10 @@ from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_fast
 from phrasescore.errors import InputError, ModelError, SettingsError
 from phrasescore.model.fast_math import exp, order, unorder
+from phrasescore.model.folder import LoadedModel, load_weights
+from phrasescore.model.kinds import FeedForwardLmSettings, kind_named
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, first_words, known_words
-
-if TYPE_CHECKING:  # imported where a model is read, because most systems have none
-    from phrasescore.model.folder import LoadedModel
-    from phrasescore.model.kinds import FeedForwardLmSettings
 
 Array = npt.NDArray[np.generic]
 _ZERO = np.float32(0.0)
@@ -123,9 +121,6 @@ def read_feed_forward_lm(folder: str | Path) -> LoadedModel:
     Raises:
         ModelError: The folder is not a model folder, is damaged, or has a model of another kind.
     """
-    from phrasescore.model.folder import load_weights
-    from phrasescore.model.kinds import FeedForwardLmSettings, kind_named
-
     stored = load_weights(folder)
     if not isinstance(stored.settings, FeedForwardLmSettings):
         kind = kind_named(stored.settings.kind)
@@ -186,7 +181,7 @@ class InputNetwork:
         normalised: bool,
     ) -> None:
         # `read_feed_forward_lm` checks the kind
-        settings, weights = cast("FeedForwardLmSettings", stored.settings), stored.weights
+        settings, weights = cast(FeedForwardLmSettings, stored.settings), stored.weights
         self._weights = weights
         self.context = settings.order - 1
         self.width = settings.second_hidden

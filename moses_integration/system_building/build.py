@@ -217,8 +217,7 @@ class _Builder:
 
     def _write_links(self, links: Links, output: Path) -> dict[str, object]:
         with open_output(output) as stream:
-            for lines in link_lines(links, _LINES_AT_ONCE):
-                stream.write(lines)
+            stream.writelines(link_lines(links, _LINES_AT_ONCE))
         empty = int((links.offsets[1:] == links.offsets[:-1]).sum())
         return {"links": len(links.sources), "pairs_without_links": empty}
 

@@ -23,7 +23,6 @@ from phrasescore.runs.final_names import open_output
 
 NULL = b"NULL"
 _SENTENCES_AT_ONCE = 50_000
-_LINES_AT_ONCE = 100_000
 
 
 class LexicalTable(NamedTuple):
@@ -166,7 +165,6 @@ def write_lexical_tables(counts: LexicalCounts, e2f: Path, f2e: Path) -> None:
 def _write_lines(
     path: Path, firsts: list[bytes], seconds: list[bytes], prob: NDArray[np.float64]
 ) -> None:
-    rows = list(zip(firsts, seconds, prob.tolist(), strict=True))
+    rows = zip(firsts, seconds, prob.tolist(), strict=True)
     with open_output(path) as stream:
-        for begin in range(0, len(rows), _LINES_AT_ONCE):
-            stream.write(b"".join(b"%b %b %.7f\n" % row for row in rows[begin:][:_LINES_AT_ONCE]))
+        stream.writelines(b"%b %b %.7f\n" % row for row in rows)

@@ -114,8 +114,7 @@ def source_counts(pairs: PairSummaries) -> NDArray[np.int64]:
 
 def _occurrences(counts: PairCounts) -> NDArray[np.int64]:
     """Return how often each row occurred, (rows,) int64."""
-    occurrences: NDArray[np.int64] = counts.orientations[:, :3].sum(axis=1, dtype=np.int64)
-    return occurrences
+    return counts.orientations[:, :3].sum(axis=1, dtype=np.int64)
 
 
 def _targets(pairs: NDArray[np.uint64]) -> NDArray[np.int64]:
@@ -166,16 +165,19 @@ def _partner_lists(
         longest: The maximum number of words of a phrase.
         by_source: Whether the text lists the partners of source words; otherwise of target words.
     """
-    letters = np.zeros((len(alignments), longest, longest), np.uint8)
-    for bit in range(longest * longest):
-        target, source = divmod(bit, longest)
-        word, partner = (source, target) if by_source else (target, source)
-        linked = alignments[:, bit // MASK_BITS] >> np.uint64(bit % MASK_BITS) & np.uint64(1)
-        letters[:, word, partner] = linked
+    letters = _bits(alignments, longest).reshape(-1, longest, longest)  # target, then source
+    if by_source:
+        letters = np.ascontiguousarray(letters.swapaxes(1, 2))
     later = np.logical_or.accumulate(letters[:, :, ::-1] == 1, axis=2)[:, :, ::-1]
     letters[later & (letters == 0)] = 2
     size = longest * longest
     return letters.reshape(-1, size).view(f"S{size}").ravel()
+
+
+def _bits(alignments: NDArray[np.uint64], longest: int) -> NDArray[np.uint8]:
+    """Return (rows, longest * longest) uint8: each bit of the alignments, see ``PairCounts``."""
+    octets = np.ascontiguousarray(alignments, "<u8").view(np.uint8)
+    return np.unpackbits(octets, axis=1, count=longest * longest, bitorder="little")
 
 
 @compiled
@@ -252,8 +254,7 @@ def orientation_probabilities(orientations: NDArray[np.int64]) -> NDArray[np.flo
     [[0.6, 0.2, 0.2]]
     """
     smoothed = orientations + _SMOOTHING
-    probabilities: NDArray[np.float64] = smoothed / smoothed.sum(axis=1, keepdims=True)
-    return probabilities
+    return smoothed / smoothed.sum(axis=1, keepdims=True)
 
 
 def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[np.int64]]:
@@ -310,13 +311,11 @@ def link_texts(alignments: NDArray[np.uint64], longest: int, end: bytes) -> Colu
         end: The bytes after each alignment.
     """
     masks, rows = distinct_rows(*alignments.T)
-    bits = longest * longest
-    parts = np.ones((len(masks[0]), bits + 1), np.bool_)  # the last column is ``end``
-    for bit in range(bits):
-        mask = masks[bit // MASK_BITS] >> np.uint64(bit % MASK_BITS)
-        parts[:, bit] = mask & np.uint64(1)
-    spelt = [b"%d-%d " % (bit % longest, bit // longest) for bit in range(bits)] + [end + _END]
-    return _ended(b"".join(map(spelt.__getitem__, np.nonzero(parts)[1].tolist())), rows)
+    bits = _bits(np.stack(masks, axis=1), longest)
+    parts = np.pad(bits, ((0, 0), (0, 1)), constant_values=1)  # the last column is ``end``
+    spelt = [b"%d-%d " % (bit % longest, bit // longest) for bit in range(longest * longest)]
+    chosen = map([*spelt, end + _END].__getitem__, np.nonzero(parts)[1].tolist())
+    return _ended(b"".join(chosen), rows)
 
 
 def _ended(texts: bytes, rows: NDArray[np.int64]) -> ColumnTexts:
@@ -423,8 +422,7 @@ def write_tables(
         )
         for lines, reordering_lines, scored, records in _in_order(submitted, waiting):
             for table, written in zip(tables, (lines, reordering_lines), strict=False):
-                for block in written:
-                    table.write(block)
+                table.writelines(written)
             pairs += scored
             progress.advance(records)
     return {"phrase_pairs": pairs, "occurrences": int(totals.sum(dtype=np.int64))}

@@ -25,7 +25,7 @@ from moses_integration.ini.model_files import (
 )
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.text.preparation import carry_settings
-from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError
+from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError, located
 from phrasescore.runs.file_kinds import only_regular_files, refuse_pipe
 from phrasescore.runs.final_names import file_name, open_output, scratch_folder, write_atomically
 from phrasescore.runs.json_files import JsonError, read_object
@@ -216,7 +216,7 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
     Raises:
         InputError: The name of the feature cannot be the name of a file.
     """
-    with ini.at(feature.line):
+    with located(ini.path, feature.line):
         return file_name(feature.name, ".gz")
 
 
@@ -256,7 +256,7 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
         for line, key, named in named_paths(ini):
             found = find_model_file(named, line.kind)
             option = "" if key == "path" else f"{key}."
-            with ini.at(line.line):
+            with located(ini.path, line.line):
                 name = file_name(f"{line.name}.{option}{found.name}", "")
             _copy(found, part / name)
             originals[name] = found

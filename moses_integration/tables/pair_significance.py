@@ -33,6 +33,7 @@ from phrasescore.table.byte_scanning import (
     parse_decimal,
     token_begin,
 )
+from phrasescore.table.input_files import finite_number
 from phrasescore.table.phrase_table import GAP
 from phrasescore.table.scanning import SCORES_END
 
@@ -72,11 +73,8 @@ class SignificanceLevel:
         """
         if text in _NAMED:
             return cls(math.log(sentences) + _NAMED[text], sentences)
-        try:
-            level = float(text)
-        except ValueError:
-            level = math.nan
-        if not 0.0 <= level < math.inf:
+        level = finite_number(text)
+        if level is None or level < 0.0:
             raise SettingsError(
                 f"the significance level is {text!r}, expected a number of at least 0, a+e or a-e"
             )
@@ -105,23 +103,18 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
             least 1 and not greater than the other two.
     """
     counts = np.zeros((len(block), 3))
-    row = _read_counts(block.data, block.spans, counts)
+    row = int(_read_counts(block.data, block.spans, counts))
     if row >= 0:
-        raise _bad_counts(block, row)
+        raise PhraseTableError(
+            f"column 5 is {visible(block.entry(row).counts, 40)!r}, but the significance test "
+            "needs three whole counts: of the target, of the source, and of the pair (at least 1, "
+            "and not above the others)",
+            path=block.path,
+            line=block.first_line + row,
+            remedy="make the table with Moses's score (rules: extract --NoFractionalCounting) or "
+            "with build, or prune by other conditions",
+        )
     return counts
-
-
-def _bad_counts(block: TableBlock, row: int) -> PhraseTableError:
-    line = block.text[block.spans[row, SCORES_END] :].partition(b"\n")[0]
-    column = (line.split(b"|||") + [b""] * _TO_COUNTS)[_TO_COUNTS].strip(b" \t\r")
-    return PhraseTableError(
-        f"column 5 is {visible(column, 40)!r}, but the significance test needs three whole counts: "
-        "of the target, of the source, and of the pair (at least 1, and not above the others)",
-        path=block.path,
-        line=block.first_line + row,
-        remedy="make the table with Moses's score (rules: extract --NoFractionalCounting) or with "
-        "build, or prune by other conditions",
-    )
 
 
 @compiled

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import io
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -363,11 +365,7 @@ def prune_reordering(
 
 def chosen_lines(block: TableBlock, chosen: NDArray[np.bool_]) -> bytes:
     """Return the bytes of the chosen lines."""
-    data = np.frombuffer(block.text, np.uint8)
-    ends = np.flatnonzero(data == ord("\n")) + 1
-    if len(ends) < len(block):
-        ends = np.append(ends, len(data))
-    return data[np.repeat(chosen, np.diff(ends, prepend=0))].tobytes()
+    return b"".join(itertools.compress(io.BytesIO(block.text), chosen.tolist()))
 
 
 class SortedPairs:

@@ -24,9 +24,7 @@ from phrasescore.errors import SettingsError
 # control characters that Moses deletes; some are spaces for Python, but not for Perl
 _JUNK = re.compile("[\0-\x08\x0e-\x1f]")
 # spaces that are part of a token for Moses's decoder, but not for sacremoses's detokeniser
-_SPACES_IN_TOKENS = "".join(
-    character for character in map(chr, range(0x3001)) if character.isspace() and character != " "
-)
+_SPACES_IN_TOKENS = "".join(filter(str.isspace, map(chr, range(0x3001)))).replace(" ", "")
 # zero-width non-joiner and joiner, and the skin tones of emoji
 _JOINERS = "\u200c\u200d\U0001f3fb\U0001f3fc\U0001f3fd\U0001f3fe\U0001f3ff"
 # characters that a joiner combines into one picture

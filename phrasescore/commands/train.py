@@ -295,7 +295,7 @@ def train(options: TrainOptions) -> None:
     for path in texts if kind.of_sentences else ():
         if file_looks_raw(path):
             click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
-    if kind.translates:
+    if kind.of_sentences and kind.reads_source:
         source, target = map(read_lines, texts)
         problem = alignment_problem(source, target, texts[1])
         if problem is not None:

@@ -16,7 +16,7 @@ import contextlib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import NeuralModelFeature
 from moses_integration.language_model.neural import InputNetwork
 from phrasescore.compiled import Records, borrowed, compiled, inlined
+from phrasescore.model.folder import LoadedModel
 from phrasescore.words.hashing import (
     fill_row_slots,
     find_pair,
@@ -36,9 +37,6 @@ from phrasescore.words.hashing import (
 )
 from phrasescore.words.token_sequences import taken_runs
 from phrasescore.words.vocabulary import UNK_ID, OutsideWords
-
-if TYPE_CHECKING:
-    from phrasescore.model.folder import LoadedModel
 
 _NONE = -1
 _FIRST_EDGES = 1 << 14

@@ -92,14 +92,13 @@ def cache_folder(named: str | None) -> Path | None:
     Raises:
         SettingsError: Other users can write into the folder that the user named.
     """
-    try:
-        if named:
+    if named:
+        with contextlib.suppress(OSError):
             return private_folder(named, "--cache-folder")
-        return private_folder(user_cache_folder() / "tables", "the cache of parsed tables")
-    except (OSError, SettingsError) as error:
-        if named and isinstance(error, SettingsError):
-            raise
-        return None
+    else:
+        with contextlib.suppress(OSError, SettingsError):
+            return private_folder(user_cache_folder() / "tables", "the cache of parsed tables")
+    return None
 
 
 class TargetPhrases(NamedTuple):
