@@ -32,6 +32,7 @@ from phrasescore.runs.final_names import own_folder
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
+from phrasescore.runs.progress import Say
 
 Work = TypeVar("Work", covariant=True)
 RECORD = "run.json"
@@ -322,11 +323,7 @@ class Ledger:
         return self.folder / f"{name}.json"
 
     def do(
-        self,
-        step: FunctionStep,
-        say: Callable[[str], None] = lambda text: None,
-        *,
-        outputs_are_whole: bool = False,
+        self, step: FunctionStep, say: Say = lambda text: None, *, outputs_are_whole: bool = False
     ) -> Outcome:
         """Do a step unless it is done with the same inputs and settings.
 

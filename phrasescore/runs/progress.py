@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from phrasescore.errors import terminal_text
 
+Say = Callable[[str], None]  # prints a line for the user
 _SECONDS_TO_FIRST_LOG_LINE, _SECONDS_BETWEEN_LOG_LINES = 10.0, 30.0
 
 

@@ -23,11 +23,12 @@ from phrasescore.errors import InputError, PhrasescoreError, ResumeError, Settin
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.ledger import refuse_files
 from phrasescore.runs.lock import held
+from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT, has_record
 from tuning.experiment.experiment_settings import ExperimentSettings, kind_problems
 from tuning.experiment.plan import Plan
 from tuning.experiment.results import KEPT, ResultsKeeper
-from tuning.experiment.runner import COMMANDS, PROGRAM, CommandStep, Runner, Say, script
+from tuning.experiment.runner import COMMANDS, PROGRAM, CommandStep, Runner, script
 from tuning.experiment.table import ExperimentRecord, experiment_record, markdown
 
 _NOT_IN_MOSES = (

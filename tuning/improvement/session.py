@@ -33,10 +33,11 @@ from phrasescore.runs.ledger import (
     write_entry,
 )
 from phrasescore.runs.lock import held
+from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import file_looks_raw, read_lines
 from phrasescore.table.phrase_table import SIDES
-from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, Say, script
+from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
 from tuning.improvement.plan import (
     PARTS,
     PHRASE,

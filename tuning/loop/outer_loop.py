@@ -43,17 +43,9 @@ from phrasescore.errors import InputError, counted
 from phrasescore.runs.final_names import own_folder, remove, write_atomically
 from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
+from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT
-from tuning.loop.decoding import (
-    FILTERED,
-    SOURCE,
-    NBestDecoder,
-    Say,
-    check_dev_set,
-    check_lines,
-    prepare,
-    read_source,
-)
+from tuning.loop.decoding import FILTERED, SOURCE, NBestDecoder, check_dev_set, prepare, read_source
 from tuning.loop.lists import estimate_benefits, read_scored, with_empty_translations
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.trust_region import radius_after, within_trust
@@ -431,8 +423,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     texts = CandidateStatistics.read(settings.references, settings.objective)
     for note in texts.notes:
         say(f"note: {note}")
-    lines = read_source(settings.source)
-    check_lines(lines, settings, len(texts), say)
+    lines = read_source(settings, len(texts), say)
     folder, remedy = Path(output), "name a new folder, or use the settings and inputs of its run"
     with held(folder, inside=True):
         work = entry_of(settings.recorded(ini), settings.files)

@@ -22,7 +22,8 @@ from moses_integration.tables.copying import INI_NAME
 from phrasescore.closed_settings import from_mapping
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
-from tuning.loop.decoding import FILTERED, NBestDecoder, Say, text_tables
+from phrasescore.runs.progress import Say
+from tuning.loop.decoding import FILTERED, NBestDecoder, text_tables
 from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan

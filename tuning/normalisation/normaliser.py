@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.ledger import FunctionStep, Step, check_owner, run_steps
 from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.progress import Say
 from phrasescore.table.input_files import read_lines
 from phrasescore.training.settings import TrainingSettings
 from tuning.loop.outer_loop import tune
@@ -46,7 +47,6 @@ from tuning.loop.tuning_settings import TuningSettings
 from tuning.metrics.metric_settings import Objective
 from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_right
 
-Say = Callable[[str], None]
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
 _MODEL = "attention"
 _STEPS = Path(".train")
