@@ -288,8 +288,8 @@ class Step(Generic[Work]):
     limits: Mapping[str, float] = field(default_factory=dict)
 
 
-# a step whose function returns counts, as JSON values
-FunctionStep = Step[Callable[[], Mapping[str, Any]]]
+# a step whose function returns counts, as JSON values, if there are any
+FunctionStep = Step[Callable[[], Mapping[str, Any] | None]]
 
 
 @dataclass(frozen=True)
@@ -363,7 +363,7 @@ class Ledger:
         if outputs_are_whole:
             write_entry(self.path(step.name), begun)
         start = time.monotonic() - begun.seconds
-        counts = dict(step.work())
+        counts = dict(step.work() or {})
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))
         return Outcome(step.name, counts, seconds, resumed=False)

@@ -174,8 +174,8 @@ class Runner:
             self._say(f"{step.name}: done in {outcome.seconds:,.0f} s")
         return not outcome.resumed
 
-    def _run(self, step: CommandStep) -> dict[str, object]:
-        """Run a step's command, which has no counts."""
+    def _run(self, step: CommandStep) -> None:
+        """Run a step's command."""
         if self._announce is not None:
             self._announce(step)
         else:
@@ -203,7 +203,6 @@ class Runner:
                 part.unlink()
         if status or not all(path.exists() for path in step.outputs):
             raise self._failure(step, status)
-        return {}
 
     def _wait_for(self, step: CommandStep, log: Path) -> int:
         """Run a step's command on this machine to its end, and return its exit status.

@@ -221,13 +221,12 @@ class Tuning:
         folder = folder / f"round{number:02d}"
         nbest = folder / "nbest.gz"
 
-        def decode() -> dict[str, Any]:
+        def decode() -> None:
             task = self._task
             write_atomically(folder / INI_NAME, task.ini.with_weights(complete).to_bytes())
             task.say(f"round {number}: decoding {len(task.statistics):,} sentences")
             size, log = task.settings.nbest_size, folder / "decoder.log"
             task.decoder.write_nbest(complete, size, nbest, log)
-            return {}
 
         step = Step(f"{begin}decode.{number}", decode, {"weights": complete}, (), (nbest,))
         self._ledger.do(step, self._task.say, outputs_are_whole=True)

@@ -140,11 +140,10 @@ class SecondStep:
             return self.best
         nbest, log = self._file("nbest.gz"), self._file("decoder.log")
 
-        def decode() -> dict[str, Any]:
+        def decode() -> None:
             self.say(f"rescoring: decoding up to {size} candidates of each sentence")
             decoder = dataclasses.replace(self.decoder, shows_phrases=phrases)
             decoder.write_nbest(self.weights, size, nbest, log)
-            return {}
 
         settings = {"weights": self.weights, "size": size, "phrases": phrases}
         step = Step("rescoring.decode", decode, settings, (), (nbest,))
@@ -157,7 +156,7 @@ class SecondStep:
         filtered = MosesIni.read(self._folder / FILTERED / INI_NAME)
         tables = text_tables(filtered) if scores.need_phrases else []
 
-        def score() -> dict[str, Any]:
+        def score() -> None:
             from moses_integration.nbest import rescoring
 
             self.say(f"rescoring: computing {', '.join(scores.start)}")
@@ -166,7 +165,6 @@ class SecondStep:
             source = self.settings.source
             task = rescoring.NBestRescoring(nbest, source, models, words, programs=scores.scorers)
             task.write(output)
-            return {}
 
         settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}
         inputs = (nbest, *scores.models.values(), *tables)

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -193,7 +193,7 @@ class _Training:
                  (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
 
-    def _build(self) -> Mapping[str, object]:
+    def _build(self) -> None:
         """Build a system whose words are characters."""
         inputs = BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
         settings = BuildSettings(
@@ -208,9 +208,8 @@ class _Training:
             for kind in ("warning", "note"):
                 for text in outcome.counts.get(f"{kind}s", []):
                     self.say(f"{kind}: {text}")
-        return {}
 
-    def _write_tokens(self) -> Mapping[str, object]:
+    def _write_tokens(self) -> None:
         """Write the words to tune on, and their forms, as the system reads and writes them."""
         settings = read_settings(_SYSTEM)
         sides = settings.source, settings.target
@@ -218,9 +217,8 @@ class _Training:
             tokens = Preprocessor(side)
             lines = (tokens(line.decode()) + "\n" for line in read_lines(text))
             write_atomically(path, "".join(lines).encode())
-        return {}
 
-    def _train_attention(self, epochs: int) -> Mapping[str, object]:
+    def _train_attention(self, epochs: int) -> None:
         """Train the attention model."""
         from phrasescore.training.session import train_model  # late, because it imports torch
 
@@ -236,9 +234,8 @@ class _Training:
             threads=self.threads,
         )
         train_model(settings)
-        return {}
 
-    def _tune(self) -> Mapping[str, object]:
+    def _tune(self) -> None:
         """Find the weights of the system, and those with which the attention model chooses."""
         source, reference = _TOKENS
         settings = TuningSettings(
@@ -251,9 +248,8 @@ class _Training:
             threads=self.threads,
         )
         tune(settings, Path(_INI).parent, self.say)
-        return {}
 
-    def _write_words(self) -> Mapping[str, object]:
+    def _write_words(self) -> None:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
         dev = self.dev.words, self.dev.forms
@@ -261,9 +257,8 @@ class _Training:
         texts = (self.training.words, self.training.forms, *dev, *some)
         for name, text in zip(_TEXTS, texts, strict=True):
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
-        return {}
 
-    def _choose(self) -> Mapping[str, object]:
+    def _choose(self) -> None:
         """Choose the best combination on the dev words, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
@@ -288,7 +283,6 @@ class _Training:
             right=right[best],
         )
         write_json(_RECORD, asdict(choice))
-        return {}
 
 
 def decoded(
