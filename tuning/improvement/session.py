@@ -23,15 +23,7 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import (
-    RECORD,
-    Step,
-    begin,
-    entry_of,
-    has_finished,
-    read_entry,
-    write_entry,
-)
+from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
@@ -259,7 +251,7 @@ class _Improvement:
     def _seconds(self) -> dict[str, float]:
         """The seconds of each finished step, also of earlier calls."""
         done = [step.name for step in self._steps if step.name in self._runner.done]
-        entries = {name: read_entry(self._runner.ledger.path(name)) for name in done}
+        entries = {name: self._runner.ledger.finished(name) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     @property
@@ -327,8 +319,8 @@ class _Improvement:
 
     def _not_lowered(self, step: str, option: str, limit: float) -> float:
         """Return the limit, or the finished step's limit if that is higher."""
-        entry = read_entry(self._runner.ledger.path(step))
-        return max(limit, entry.settings.get(option, 0)) if entry and entry.finished else limit
+        entry = self._runner.ledger.finished(step)
+        return max(limit, entry.settings.get(option, 0)) if entry else limit
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
