@@ -98,52 +98,57 @@ class Choice:
         )
 
 
-def train(
-    training: str,
-    dev: str,
-    folder: Path,
-    texts: Sequence[str] = (),
-    *,
-    lowercase: bool = False,
-    neural: bool = False,
-    threads: int | None = None,
-    say: Say,
-) -> Choice:
-    """Train a normaliser, or continue an interrupted training.
+@dataclass(frozen=True)
+class NormaliserSettings:
+    """The settings of a training.
 
     Args:
         training: The words to learn from, with their normal forms.
         dev: Other words with their normal forms, to tune on.
-        folder: The folder of the normaliser, for all files.
         texts: Texts in normal spelling, such as word lists; each gives a further language model.
         lowercase: Whether to lower-case all text.
         neural: Whether to train an attention model, too.
         threads: The number of threads; ``None`` for all cores.
+    """
+
+    training: str
+    dev: str
+    texts: tuple[str, ...] = ()
+    lowercase: bool = False
+    neural: bool = False
+    threads: int | None = None
+
+
+def train(settings: NormaliserSettings, folder: Path, say: Say) -> Choice:
+    """Train a normaliser, or continue an interrupted training.
+
+    Args:
+        settings: The words, and what to do with them.
+        folder: The folder of the normaliser, for all files.
         say: Prints each step, and notes.
 
     Raises:
         PhrasescoreError: An input cannot be used, or the folder holds another normaliser.
     """
-    pairs = [read_pairs(path, lowercase=lowercase) for path in (training, dev)]
+    both = settings.training, settings.dev
+    pairs = [read_pairs(path, lowercase=settings.lowercase) for path in both]
     for read in pairs:
         for note in read.notes:
             say(f"note: {note}")
-    given = tuple(Path(text).absolute() for text in texts)
-    for path in (training, dev, *texts):
-        is_file = path != STANDARD_STREAM
-        if is_file and Path(path).resolve().is_relative_to(folder.resolve()):
+    texts = tuple(Path(text).absolute() for text in settings.texts)
+    for path in (*both, *settings.texts):
+        if path != STANDARD_STREAM and Path(path).resolve().is_relative_to(folder.resolve()):
             raise SettingsError(
                 "the training could replace this input, which lies in the folder of the normaliser",
                 path=path,
                 remedy="move the file out of the folder",
             )
-    for text in texts:  # before the folder is made
+    for text in settings.texts:  # before the folder is made
         refuse_pipe(text)
     check_owner(folder, _STEPS.name)
     folder.mkdir(parents=True, exist_ok=True)
     with only_regular_files(folder), _inside(folder):
-        cores = threads or usable_cores()
-        work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
+        work = _Training(settings, pairs[0], pairs[1], texts, say)
         for done in run_steps(work.steps(), _STEPS, update=True):
             say(f"{done.name}: {'done before' if done.resumed else f'{done.seconds:.1f} s'}")
         return _read_choice()
@@ -154,35 +159,36 @@ class _Training:
     """The steps of a training, inside its folder.
 
     Args:
+        settings: The settings.
         training: The words to learn from.
         dev: The words to tune on.
-        texts: Texts for further language models.
-        lowercase: Whether all text is lower-cased.
-        neural: Whether to train an attention model, too.
-        threads: The number of threads, which changes no result.
+        texts: Texts for further language models, with absolute paths.
         say: Prints a line for the user.
     """
 
+    settings: NormaliserSettings
     training: Words
     dev: Words
     texts: tuple[Path, ...]
-    lowercase: bool
-    neural: bool
-    threads: int
     say: Say
+
+    @property
+    def threads(self) -> int:
+        """The number of threads, which changes no result."""
+        return self.settings.threads or usable_cores()
 
     def steps(self) -> list[FunctionStep]:
         """Return the steps in order."""
         words = {"training": self.training.digest, "dev": self.dev.digest}
         system, texts, tokens = Path(_SYSTEM), tuple(map(Path, _TEXTS)), tuple(map(Path, _TOKENS))
-        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.neural else ()
+        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.settings.neural else ()
         attention: list[FunctionStep] = []
-        if self.neural:
+        if self.settings.neural:
             passes = _WORDS_TO_SEE // len(self.training.words)
             epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
             train, sides = partial(self._train_attention, epochs), (system, *tokens)
             attention = [Step("attention", train, {"epochs": epochs}, sides, models)]
-        choice = {"lowercase": self.lowercase, "neural": self.neural}
+        choice = {"lowercase": self.settings.lowercase, "neural": self.settings.neural}
         return [
             Step("words", self._write_words, words, (), texts),
             Step("build", self._build, {}, (*texts[:2], *self.texts), (system,)),
@@ -243,7 +249,7 @@ class _Training:
             source=source,
             references=(reference,),
             objective=Objective.from_shares({"accuracy": 1.0}),
-            rescore=(_MODEL,) if self.neural else (),
+            rescore=(_MODEL,) if self.settings.neural else (),
             rescore_size=_CANDIDATES,
             threads=self.threads,
         )
@@ -262,7 +268,7 @@ class _Training:
         """Choose the best combination on the dev words, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
-        for neural in (False, True) if self.neural else (False,):
+        for neural in (False, True) if self.settings.neural else (False,):
             forms_of_word = decoded(self.dev.words, Path(), neural=neural, threads=self.threads)
             found = [next(iter(forms), "") for forms in forms_of_word]
             for times in _TIMES:
@@ -275,7 +281,7 @@ class _Training:
         best = max(right, key=right.__getitem__)
         memory.write(_MEMORY)
         choice = Choice(
-            lowercase=self.lowercase,
+            lowercase=self.settings.lowercase,
             remembered=best[1],
             attention=best[0],
             dev_words=len(self.dev.words),
