@@ -177,8 +177,8 @@ class Tuning:
         plan = self._plan
         problem = plan.problem(self._pool.arrays, self._objective)
         weights = rounded(problem.start[: len(plan.names)], scalable=problem.is_scalable)
-        self._write_progress(weights)
         while True:
+            self._write_progress(weights)
             self._rounds.append(self._decode(weights))
             rounds, limit, why = self._rounds, self._task.settings.rounds, ""
             if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
@@ -193,7 +193,6 @@ class Tuning:
                 weights = following
             if why:
                 return self._finished(why)
-            self._write_progress(weights)
 
     def decode_once(self, weights: Weights, why: str) -> TuningResult:
         """Decode with (T,) given weights, without optimisation, and write the system."""
