@@ -27,7 +27,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tuning.normalisation.normaliser import Normaliser, train
+from tuning.normalisation.normaliser import Normaliser, NormaliserSettings, train
 from tuning.normalisation.word_pairs import evaluate, read_pairs
 
 _DATASETS = {"SLB": "slovene-bohoric", "SLG": "slovene-gaj"}
@@ -73,9 +73,10 @@ def measure(
         words, folder = Path(scratch, "train.tsv"), Path(scratch, "normaliser")
         words.write_text("".join(f"{line}\n" for line in training), "utf-8")
         cpu, clock = _cpu_seconds(), time.monotonic()
-        choice = train(
-            str(words), str(held_out["dev"]), folder, [str(word_list)], neural=neural, say=print
+        settings = NormaliserSettings(
+            str(words), str(held_out["dev"]), (str(word_list),), neural=neural
         )
+        choice = train(settings, folder, print)
         costs = {"cpu_seconds": _cpu_seconds() - cpu, "seconds": time.monotonic() - clock}
         normaliser = Normaliser(folder)
         scores = {}

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from phrasescore.closed_settings import check_number, check_path, check_type, check_whole_number
 from phrasescore.errors import CorpusError, SettingsError
+from phrasescore.runs.progress import Say
 from phrasescore.table.text_blocks import MAX_SCORE
-from tuning.loop.decoding import Say
 from tuning.loop.outer_loop import TuningReport, TuningResult
 from tuning.loop.outer_loop import tune as run_tuning
 from tuning.loop.tuning_settings import OPTIMIZERS, DecoderName, OptimizerName, TuningSettings

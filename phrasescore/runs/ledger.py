@@ -28,10 +28,10 @@ from phrasescore import __version__
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import ResumeError, SettingsError, refusal, visible
 from phrasescore.runs import final_names
-from phrasescore.runs.final_names import own_folder
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import LOCK, held
+from phrasescore.runs.progress import Say
 
 Work = TypeVar("Work", covariant=True)
 RECORD = "run.json"
@@ -287,8 +287,8 @@ class Step(Generic[Work]):
     limits: Mapping[str, float] = field(default_factory=dict)
 
 
-# a step whose function returns counts, as JSON values
-FunctionStep = Step[Callable[[], Mapping[str, Any]]]
+# a step whose function returns counts, as JSON values, if there are any
+FunctionStep = Step[Callable[[], Mapping[str, Any] | None]]
 
 
 @dataclass(frozen=True)
@@ -310,7 +310,7 @@ class Ledger:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.folder = own_folder(folder)
+        self.folder = final_names.own_folder(folder)
         self._writing = Lock()
         self._digests: dict[str, Any] = {}
         with contextlib.suppress(OSError, ValueError):  # digests can be computed again
@@ -321,12 +321,13 @@ class Ledger:
         """Return the file of a step's entry."""
         return self.folder / f"{name}.json"
 
+    def finished(self, name: str) -> Entry | None:
+        """Return the entry of a step that has finished; ``None`` for any other step."""
+        entry = read_entry(self.path(name))
+        return entry if entry and entry.finished else None
+
     def do(
-        self,
-        step: FunctionStep,
-        say: Callable[[str], None] = lambda text: None,
-        *,
-        outputs_are_whole: bool = False,
+        self, step: FunctionStep, say: Say = lambda text: None, *, outputs_are_whole: bool = False
     ) -> Outcome:
         """Do a step unless it is done with the same inputs and settings.
 
@@ -342,7 +343,9 @@ class Ledger:
             ResumeError: An entry is damaged, or an output was changed after the step.
             SettingsError: An output, or a folder above it, is a link.
         """
-        now, entry = self.entry(step), read_entry(self.path(step.name))
+        settings = {**step.settings, **step.limits}
+        now = Entry(settings, self.digests(step.inputs), __version__)
+        entry = read_entry(self.path(step.name))
         # unfinished work may depend on its limits, as the learning rate of a training does
         limits = step.limits if entry and entry.finished else ()
         changes = [] if entry is None else differences(entry, now, step.inputs, limits)
@@ -366,19 +369,10 @@ class Ledger:
         if outputs_are_whole:
             write_entry(self.path(step.name), begun)
         start = time.monotonic() - begun.seconds
-        counts = dict(step.work())
+        counts = dict(step.work() or {})
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))
         return Outcome(step.name, counts, seconds, resumed=False)
-
-    def entry(self, step: Step[Any]) -> Entry:
-        """Return the entry of a step that begins now.
-
-        Raises:
-            InputError: An input does not exist.
-        """
-        settings = {**step.settings, **step.limits}
-        return Entry(settings, self.digests(step.inputs), __version__)
 
     def _finish(self, step: Step[Any], begun: Entry) -> None:
         outputs = self.digests(step.outputs)
@@ -390,7 +384,7 @@ class Ledger:
         for path in step.outputs:
             for folder in reversed(path.parents):
                 if self.folder.parent in folder.parents:
-                    own_folder(folder)
+                    final_names.own_folder(folder)
             final_names.refuse_link(path)
 
     def _delete(self, step: Step[Any]) -> None:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
 from typing import TextIO
 
 from phrasescore.errors import terminal_text
 
+Say = Callable[[str], None]  # prints a line for the user
 _SECONDS_TO_FIRST_LOG_LINE, _SECONDS_BETWEEN_LOG_LINES = 10.0, 30.0
 
 
@@ -43,11 +45,6 @@ def serves_a_command() -> bool:
     A command shows progress to its user, but a library must not print.
     """
     return isinstance(sys.stderr, EscapingStream)
-
-
-def _cursor_stream() -> TextIO:
-    """Return standard error without escaping, for a progress bar, which moves the cursor."""
-    return getattr(sys.stderr, "unescaped", sys.stderr)
 
 
 def _shows_a_bar() -> bool:
@@ -100,7 +97,9 @@ class Progress:
         from tqdm import tqdm  # late, because every command imports this module
 
         tqdm.monitor_interval = 0  # no thread is needed: every call of advance checks the time
-        shown: dict[str, object] = {"file": _cursor_stream(), "dynamic_ncols": True}
+        # a bar moves the cursor, so its stream must not escape
+        stream = getattr(sys.stderr, "unescaped", sys.stderr)
+        shown: dict[str, object] = {"file": stream, "dynamic_ncols": True}
         if not _shows_a_bar():
             pause = _SECONDS_TO_FIRST_LOG_LINE
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}

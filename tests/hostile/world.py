@@ -10,7 +10,7 @@ from moses_integration.text.preparation import SystemText, TextSettings, write_s
 from tests.support.neural_language_models import save_random_language_model
 from tests.support.random_models import save_random_model
 from tests.support.toy_system import toy_list, write_toy_system
-from tuning.normalisation.normaliser import train
+from tuning.normalisation.normaliser import NormaliserSettings, train
 
 SOURCE = [b"s%d" % number for number in range(6)]
 TARGET = [b"%s%d" % (letter, number) for letter in (b"r", b"w") for number in range(6)]
@@ -82,7 +82,7 @@ def write_world(folder: Path) -> None:
     _write(there / "dev.tsv", [*words, b"manie\tmany"])
     _write(there / "words", [b"very", b"", b"only", b"manie"])
     tsv, dev = there / "words.tsv", there / "dev.tsv"
-    train(str(tsv), str(dev), there / "normaliser", [], say=lambda text: None)
+    train(NormaliserSettings(str(tsv), str(dev)), there / "normaliser", lambda text: None)
     _write(there / "drop.tsv", [b"s0\tr0\tbecause"])
     weights = {"LM0": [0.5], "Distortion0": [0.1], "WordPenalty0": [-0.5]}
     weights |= {"PhrasePenalty0": [0.1], "TranslationModel0": [0.3, 0.4]}

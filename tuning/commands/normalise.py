@@ -74,19 +74,11 @@ def train(options: TrainOptions) -> None:
     """
     from phrasescore.runs.interruption import interruptible
     from tuning.metrics.metric_settings import points
+    from tuning.normalisation.normaliser import NormaliserSettings
     from tuning.normalisation.normaliser import train as run
 
     with interruptible(options.folder):
-        choice = run(
-            options.training,
-            options.dev,
-            options.folder,
-            options.texts,
-            lowercase=options.lowercase,
-            neural=options.neural,
-            threads=options.threads,
-            say=say,
-        )
+        choice = run(options.settings(NormaliserSettings), options.folder, say)
     say(
         f"{points(choice.right)} % of {choice.dev_words:,} dev words right, "
         f"{points(choice.system_right)} % by the system alone: {choice.rule}"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from moses_integration.commands.options import INI, named_command, read_ini, sections
 from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.options import SEED, THREADS, BoundedInt, Result, say, show_notes
@@ -177,26 +175,24 @@ def tune(options: TuneOptions) -> None:
 def _show(report: TuningReport, settings: TuningSettings) -> None:
     for run in report.runs:
         name = f"seed {run.seed}: " if len(report.runs) > 1 else ""
-        click.echo(
+        say(
             f"{name}{settings.objective} {points(run.rounds[0].score)} -> "
             f"{points(run.best.score)} on the dev set, round {run.best.number} of "
-            f"{len(run.rounds)} ({run.why})",
-            err=True,
+            f"{len(run.rounds)} ({run.why})"
         )
         for warning in run.warnings:
-            click.echo(f"warning: {name}{warning}", err=True)
+            say(f"warning: {name}{warning}")
     mean, deviation = report.mean_and_deviation()
     if deviation is not None and report.average is not None:
         seed = report.best_run.seed
-        click.echo(
+        say(
             f"mean of {len(report.runs)} seeds {points(mean)}, "
             f"standard deviation {points(deviation)}; with the average of their weights "
             f"{points(report.average.best.score)}; the best is "
-            f"{'the average' if seed is None else f'seed {seed}'}",
-            err=True,
+            f"{'the average' if seed is None else f'seed {seed}'}"
         )
     rescores = report.record is not None and report.record.rescoring is not None
-    click.echo(f"the tuned system is {report.ini.parent if rescores else report.ini}", err=True)
+    say(f"the tuned system is {report.ini.parent if rescores else report.ini}")
 
 
 class OptimizeOptions(OptimizationOptions, Result):
@@ -238,12 +234,11 @@ def optimize(options: OptimizeOptions) -> None:
     task = options.settings(ListOptimization, objective=options.objective)
     report = optimize_lists(task)
     show_notes(report.notes)
-    click.echo(
+    say(
         f"{task.objective} of the chosen candidates: {points(report.start_score)} with the start "
         f"weights, {points(report.score)} with the result "
         f"({report.candidates:,} candidates of {report.sentences:,} sentences, "
-        f"{report.seconds:.1f} s)",
-        err=True,
+        f"{report.seconds:.1f} s)"
     )
     options.as_json = options.as_json or options.json_file is None
     options.show(report.to_json())

@@ -300,11 +300,6 @@ class ExperimentSettings:
         return self.translate if own is None else ExperimentTranslation(own)
 
     @property
-    def rerank_size(self) -> int:
-        """The maximum number of distinct candidates per sentence in lists for reranking."""
-        return self.rerank.nbest_size or self.tuning.nbest_size
-
-    @property
     def folder(self) -> Path:
         """The absolute folder that commands run in."""
         return self.resolve(self.data.folder)
@@ -335,12 +330,11 @@ def read_experiment(path: str | Path) -> ExperimentSettings:
     if has_nul:
         raise SettingsError(f"{path}: a text contains a NUL character")
     settings = from_mapping(ExperimentSettings, values, where=str(path))
-    settings = dataclasses.replace(settings, file=Path(path))
     for problem in _problems(settings):
         raise SettingsError(f"{path}: {problem}")
     sections = {name: str(value) for name, value in settings.decoder.sections.items()}
     decoder = dataclasses.replace(settings.decoder, sections=sections)
-    return dataclasses.replace(settings, decoder=decoder)
+    return dataclasses.replace(settings, decoder=decoder, file=Path(path))
 
 
 def _problems(settings: ExperimentSettings) -> Iterator[str]:

@@ -362,16 +362,15 @@ class Run:
         The options of the list must not depend on which of these rows are selected to run;
         otherwise another selection would repeat the step.
         """
-        plan, output, size = self.plan, self._nbest(text), str(self.plan.settings.rerank_size)
+        plan, settings, output = self.plan, self.plan.settings, self._nbest(text)
+        size = str(settings.rerank.nbest_size or settings.tuning.nbest_size)
         dashes = "-" if plan.moses else "--"
         options = ["--nbest", str(output), "--nbest-size", size]
         if plan.moses:
             options = ["-n-best-list", "-", size, "distinct"]
-        for row in plan.settings.systems:
-            uses_it = row.rerank and row.may_be_tuned and plan.tuned_system(row) == self.system
-            if uses_it and plan.scores_phrases(row):
-                options.append(f"{dashes}include-segmentation-in-n-best")
-                break
+        rows = (row for row in settings.systems if row.rerank and row.may_be_tuned)
+        if any(plan.tuned_system(row) == self.system and plan.scores_phrases(row) for row in rows):
+            options.append(f"{dashes}include-segmentation-in-n-best")
         # decode always writes translations; here they only repeat the lists' first candidates
         return self._decoding(".nbest", text, os.devnull, output, options)
 

@@ -26,7 +26,7 @@ from moses_integration.bleu import ORDERS, References, bleu_of_sums, statistics_
 from phrasescore.errors import CorpusError, InputError, ResumeError, SettingsError
 from phrasescore.runs.identity import machine, provenance
 from phrasescore.runs.json_files import JsonError, read_object
-from phrasescore.runs.ledger import Entry, Ledger, differences, read_entry
+from phrasescore.runs.ledger import Entry, Ledger, differences
 from phrasescore.runs.results import Record, parse_record
 from phrasescore.table.input_files import read_lines
 from tuning.experiment.experiment_settings import DEV, ExperimentSystem, ExperimentText
@@ -324,9 +324,8 @@ class ResultsKeeper:
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
-        names = [step.name for step in run.steps()]
-        entries = {name: read_entry(self._ledger.path(name)) for name in names}
-        seconds = {name: each.seconds for name, each in entries.items() if each and each.finished}
+        entries = {step.name: self._ledger.finished(step.name) for step in run.steps()}
+        seconds = {name: entry.seconds for name, entry in entries.items() if entry}
         made = self._provenance
         if before is not None and before.provenance and before.texts == texts:
             made = before.provenance

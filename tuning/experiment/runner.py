@@ -24,14 +24,13 @@ from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.ledger import FunctionStep, Ledger, Step
 from phrasescore.runs.processes import phrasescore_command
+from phrasescore.runs.progress import Say
 
 PROGRAM, COMMANDS, STEPS = "phrasescore", "commands.sh", "steps"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
 _FIRST_TOLD, _TOLD_AGAIN = 10.0, 60.0  # seconds until the progress of a step is told
-_END_OF_LOG = 4096  # bytes
 _ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # how `tune` begins its lines
-Say = Callable[[str], None]
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))
 
@@ -174,8 +173,8 @@ class Runner:
             self._say(f"{step.name}: done in {outcome.seconds:,.0f} s")
         return not outcome.resumed
 
-    def _run(self, step: CommandStep) -> dict[str, object]:
-        """Run a step's command, which has no counts."""
+    def _run(self, step: CommandStep) -> None:
+        """Run a step's command."""
         if self._announce is not None:
             self._announce(step)
         else:
@@ -203,7 +202,6 @@ class Runner:
                 part.unlink()
         if status or not all(path.exists() for path in step.outputs):
             raise self._failure(step, status)
-        return {}
 
     def _wait_for(self, step: CommandStep, log: Path) -> int:
         """Run a step's command on this machine to its end, and return its exit status.
@@ -249,14 +247,18 @@ class Runner:
         """Return the file of what a step's command prints."""
         return self.ledger.folder / f"{step.name}.log"
 
+    def printed(self, step: CommandStep) -> list[str]:
+        """Return the lines that a step's command has printed since it was started last."""
+        log = self.log(step).read_text("utf-8", "replace")
+        lines = log.rpartition(f"$ {step.work}\n")[2].split("\n")
+        return [line.strip() for line in lines if line.strip()]
+
     def _tell_progress(self, step: CommandStep) -> None:
         """If steps are announced, print a running command's last line, after its round if any."""
-        log = self.log(step).read_bytes()[-_END_OF_LOG:].decode("utf-8", "replace")
-        lines = log.rpartition(f"$ {step.work}\n")[2].split("\n")
-        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-        rounds = ("", *_ROUND.findall("\n".join(lines)))
-        if self._announce is not None and last:
-            self._say(f"{step.name}: {'' if _ROUND.match(last) else rounds[-1]}{last}")
+        lines = [] if self._announce is None else self.printed(step)
+        if lines:
+            rounds = ("", *_ROUND.findall("\n".join(lines)))
+            self._say(f"{step.name}: {'' if _ROUND.match(lines[-1]) else rounds[-1]}{lines[-1]}")
 
     def _failure(self, step: CommandStep, status: int) -> PhrasescoreError:
         if self._stops:

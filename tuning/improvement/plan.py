@@ -59,6 +59,11 @@ class Part:
     share: float
     passes: float
 
+    @property
+    def training(self) -> str:
+        """The name of the step that trains its model."""
+        return f"train.{self.name}"
+
 
 PHRASE = Part("phrase-model", "phrase", 0.3, 2 / 14)
 LANGUAGE = Part("language-model", "feed-forward-lm", 0.1, 8 / 14)
@@ -76,11 +81,6 @@ def part_of(score: str) -> Part:
     """Return the part that a new score, named as in weights, belongs to."""
     named = (part for part in PARTS if score.startswith(kind_named(part.kind).feature))
     return next(named, PHRASE)
-
-
-def training_of(part: Part) -> str:
-    """Return the name of the step that trains the model of a part."""
-    return f"train.{part.name}"
 
 
 def tuning_of(name: str) -> str:
@@ -222,21 +222,20 @@ class ImprovePlan:
         reads = [self._scored if PHRASE in parts else self.table]
         reads += [self.model(LANGUAGE)] if LANGUAGE in parts else []
         words += ["-o", self.folder / name]
-        limits = {"--rounds": rounds}
-        return _step(tuning_of(name), *words, marks=marks, reads=reads, limits=limits)
+        return _step(tuning_of(name), *words, marks=marks, reads=reads, limits={"--rounds": rounds})
 
-    def train(self, part: Part, limit: float, *, is_time: bool) -> CommandStep:
+    def train(self, part: Part, option: str, limit: float) -> CommandStep:
         """Return the step that trains the model of a part.
 
         Args:
             part: The part.
+            option: ``--max-time``, for which ``train`` itself chooses the size of the model, or
+                ``--max-epochs``.
             limit: The seconds of the training, or the number of passes.
-            is_time: Whether ``limit`` is a time, for which ``train`` itself chooses the size.
         """
-        source, target = self.texts
         options: list[object] = ["--kind", part.kind, "--threads", self.threads]
-        limits = {"--max-time" if is_time else "--max-epochs": limit}
-        counts = Counter(Text.read(target).tokens())
+        is_time = option == "--max-time"
+        counts = Counter(Text.read(self.texts[1]).tokens())
         words = counts.total()
         if part is LANGUAGE:
             if is_time:
@@ -249,10 +248,9 @@ class ImprovePlan:
                 options += ["--embedding", hidden // 2, "--rank", hidden // 2]
         if part is SENTENCE and importlib.util.find_spec("subword_nmt"):
             options += ["--byte-pairs", _MERGES if words >= _MANY_WORDS else _FEW_MERGES]
-        texts = [*self.target_texts]
-        inputs = {PHRASE: [self.table], LANGUAGE: texts, SENTENCE: [source, target]}[part]
+        inputs = {PHRASE: (self.table,), LANGUAGE: self.target_texts, SENTENCE: self.texts}[part]
         options += [*inputs, self.model(part)]
-        return _step(training_of(part), "train", *options, limits=limits)
+        return _step(part.training, "train", *options, limits={option: limit})
 
     def _words_of_text(self, counts: Counter[bytes]) -> int:
         """Return how many words the language model knows.

@@ -23,30 +23,14 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import (
-    RECORD,
-    Step,
-    begin,
-    entry_of,
-    has_finished,
-    read_entry,
-    write_entry,
-)
+from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
 from phrasescore.runs.lock import held
+from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import file_looks_raw, read_lines
 from phrasescore.table.phrase_table import SIDES
-from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, Say, script
-from tuning.improvement.plan import (
-    PARTS,
-    PHRASE,
-    SENTENCE,
-    ImprovePlan,
-    Parts,
-    part_of,
-    training_of,
-    tuning_of,
-)
+from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
+from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
 from tuning.loop.outer_loop import ANOTHER_SEARCH, MORE_ROUNDS
 from tuning.loop.tuning_settings import (
     AND,
@@ -172,20 +156,18 @@ class _Improvement:
         once = self._seconds["decode.untuned"] * _OPTIMISED
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
         if self._time is not None:
-            self._foresee(self._spent + least_time(self._time, once, rounds))
+            self._foresee(self._time, self._spent + least_time(self._time, once, rounds))
         rounds = self._tune("baseline", rounds)
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
         learnt = tuple(part for part in PARTS if passes[part.name] >= _LEAST_PASSES)
         benefits: dict[str, ScoreBenefit] = {}
         if learnt:
-            self._do(plan.add(learnt))
             self._tune("all", rounds, learnt)
             benefits = new_benefits(self._tuned("baseline"), self._tuned("all"))
         kept = helpful(benefits)
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
-            self._do(plan.add(kept))
             self._tune(name, rounds, kept)
         self._end = self._end and self._spent  # the other steps are short
         gain = None
@@ -211,17 +193,15 @@ class _Improvement:
         record.write(plan.folder / RESULT)
         return record
 
-    def _foresee(self, end: float) -> None:
-        """Note when all steps will end; tell the user, once, if that is clearly too late."""
-        if self._time is None:
-            return
-        if (self._end or 0.0) <= _CLEARLY_LONGER * self._time < end:
+    def _foresee(self, time: float, end: float) -> None:
+        """Note when all steps will end; tell the user, once, if that is clearly after ``time``."""
+        if (self._end or 0.0) <= _CLEARLY_LONGER * time < end:
             seconds = self._seconds["decode.untuned"]
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
                 f"--time: about {end / 60:.0f} min"
             )
-        self._end = max(end, self._time)
+        self._end = max(end, time)
 
     def _do(self, steps: Iterable[CommandStep], jobs: int = 1) -> None:
         """Run the next steps, some of them at a time; those known so far are in the script."""
@@ -241,10 +221,9 @@ class _Improvement:
     def _relay(self, step: CommandStep) -> None:
         """Print what a step of building or tuning has told the user."""
         if step.work.words[1] in ("build", "preprocess", "tune"):
-            log = self._runner.log(step).read_text("utf-8", "replace")
-            for line in log.rpartition(f"$ {step.work}\n")[2].split("\n"):
-                if (told := line.strip()).startswith(("note: ", "warning: ")):
-                    self._say(f"{step.name}: {self._advised(told, step)}")
+            for line in self._runner.printed(step):
+                if line.startswith(("note: ", "warning: ")):
+                    self._say(f"{step.name}: {self._advised(line, step)}")
 
     def _advised(self, warning: str, step: CommandStep) -> str:
         """Return a warning of a tuning with the advice that fits this command."""
@@ -258,16 +237,14 @@ class _Improvement:
     def _seconds(self) -> dict[str, float]:
         """The seconds of each finished step, also of earlier calls."""
         done = [step.name for step in self._steps if step.name in self._runner.done]
-        entries = {name: read_entry(self._runner.ledger.path(name)) for name in done}
+        entries = {name: self._runner.ledger.finished(name) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     @property
     def _spent(self) -> float:
         """The seconds of all finished steps; lanes of trainings run at the same time."""
         seconds = dict(self._seconds)
-        lanes = [
-            sum(seconds.pop(training_of(part), 0.0) for part in lane) for lane in self._plan.lanes
-        ]
+        lanes = [sum(seconds.pop(part.training, 0.0) for part in lane) for lane in self._plan.lanes]
         return sum(seconds.values()) + max(lanes)
 
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
@@ -289,7 +266,7 @@ class _Improvement:
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
         step = Step("time", divide, settings, (weights,), ())
         found = self._runner.ledger.do(step, self._say).counts
-        self._foresee(float(found["end"]))
+        self._foresee(time, float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
@@ -302,13 +279,9 @@ class _Improvement:
             self._say(f"note: {PHRASE.name}: {few_passes(enough)}")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
-        limit = "--max-time" if is_time else "--max-epochs"
+        option = "--max-time" if is_time else "--max-epochs"
         steps = [
-            plan.train(
-                part,
-                self._not_lowered(training_of(part), limit, limits[part.name]),
-                is_time=is_time,
-            )
+            plan.train(part, option, self._not_lowered(part.training, option, limits[part.name]))
             for part in parts
         ]
         self._do(steps, jobs=len(plan.lanes))
@@ -319,15 +292,15 @@ class _Improvement:
         return passes | made
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
-        """Tune a system, and return the rounds; a finished tuning with more of them stays."""
+        """Add parts and tune; return the rounds; a finished tuning with more of them stays."""
         rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
-        self._do([self._plan.tune(name, rounds, parts)])
+        self._do([*self._plan.add(parts), self._plan.tune(name, rounds, parts)])
         return rounds
 
     def _not_lowered(self, step: str, option: str, limit: float) -> float:
         """Return the limit, or the finished step's limit if that is higher."""
-        entry = read_entry(self._runner.ledger.path(step))
-        return max(limit, entry.settings.get(option, 0)) if entry and entry.finished else limit
+        entry = self._runner.ledger.finished(step)
+        return max(limit, entry.settings.get(option, 0)) if entry else limit
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
@@ -510,12 +483,11 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
     system = read_settings(folder) if (folder / SETTINGS_FILE).exists() else None
     corpus = [folder / f"corpus.{side}.gz" for side in SIDES]
     for path, side in zip(plan.inputs, (*SIDES, *SIDES, SIDES[1]), strict=False):
-        settings = None if system is None else getattr(system, side)
         if not file_looks_raw(path):
             continue
-        if settings is None:
+        if system is None:
             say(f"warning: {path} looks like raw text; the system needs text in its tokens")
-        elif settings.takes_raw_text:
+        elif getattr(system, side).takes_raw_text:
             remedy = f"prepare it: phrasescore preprocess {path} --system {folder} --side {side}"
             if path in plan.parallel and all(each.is_file() for each in corpus):
                 remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"

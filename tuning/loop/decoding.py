@@ -8,7 +8,7 @@ tables, because a dev set in another language, or tokenised differently, would w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from moses_integration.tables.copying import INI_NAME, FilteredTable, filter_sys
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import Progress, Say
 from phrasescore.table.input_files import open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words
@@ -55,18 +55,33 @@ _OWNERS: dict[Side, tuple[str, str]] = {
     "source": ("the phrase table", "they are copied as they are"),
     "target": ("the target side of the phrase table", "no translation has them"),
 }
-Say = Callable[[str], None]
 
 
-def read_source(path: str | Path) -> list[bytes]:
+def read_source(settings: TuningSettings, count: int, say: Say) -> list[bytes]:
     """Read the text to translate, without blanks at the start and end of lines.
 
+    Args:
+        settings: The files of the texts.
+        count: The number of lines of each translation.
+        say: Prints a note about empty lines.
+
     Raises:
-        CorpusError: All lines are empty.
+        CorpusError: All lines are empty, or source and references differ in length.
     """
-    lines = [line.strip(_BLANKS) for line in read_lines(path)]
+    lines = [line.strip(_BLANKS) for line in read_lines(settings.source)]
     if not any(lines):
-        raise CorpusError("there is no text to translate", path=path)
+        raise CorpusError("there is no text to translate", path=settings.source)
+    if len(lines) != count:
+        raise CorpusError(
+            f"{len(lines):,} lines, but {count:,} in {settings.references[0]}",
+            path=settings.source,
+            remedy="each line of the source must be translated by the same line of the references",
+        )
+    if empty := sum(not line for line in lines):
+        say(
+            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
+            "translations are empty, too"
+        )
     return lines
 
 
@@ -178,28 +193,6 @@ class EmbeddedDecoder:
 
 
 NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
-
-
-def check_lines(lines: Sequence[bytes], settings: TuningSettings, count: int, say: Say) -> None:
-    """Raise if source and references differ in length; tell the user about empty lines.
-
-    Args:
-        lines: The text to translate.
-        settings: The files of the texts.
-        count: The number of lines of each translation.
-        say: Prints a line for the user.
-    """
-    if len(lines) != count:
-        raise CorpusError(
-            f"{len(lines):,} lines, but {count:,} in {settings.references[0]}",
-            path=settings.source,
-            remedy="each line of the source must be translated by the same line of the references",
-        )
-    if empty := sum(not line for line in lines):
-        say(
-            f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
-            "translations are empty, too"
-        )
 
 
 def check_dev_set(

@@ -43,17 +43,9 @@ from phrasescore.errors import InputError, counted
 from phrasescore.runs.final_names import own_folder, remove, write_atomically
 from phrasescore.runs.ledger import Ledger, Step, begin, entry_of
 from phrasescore.runs.lock import held
+from phrasescore.runs.progress import Say
 from phrasescore.runs.results import RESULT
-from tuning.loop.decoding import (
-    FILTERED,
-    SOURCE,
-    NBestDecoder,
-    Say,
-    check_dev_set,
-    check_lines,
-    prepare,
-    read_source,
-)
+from tuning.loop.decoding import FILTERED, SOURCE, NBestDecoder, check_dev_set, prepare, read_source
 from tuning.loop.lists import estimate_benefits, read_scored, with_empty_translations
 from tuning.loop.second_step import Scores, SecondStep
 from tuning.loop.trust_region import radius_after, within_trust
@@ -185,8 +177,8 @@ class Tuning:
         plan = self._plan
         problem = plan.problem(self._pool.arrays, self._objective)
         weights = rounded(problem.start[: len(plan.names)], scalable=problem.is_scalable)
-        self._write_progress(weights)
         while True:
+            self._write_progress(weights)
             self._rounds.append(self._decode(weights))
             rounds, limit, why = self._rounds, self._task.settings.rounds, ""
             if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
@@ -201,7 +193,6 @@ class Tuning:
                 weights = following
             if why:
                 return self._finished(why)
-            self._write_progress(weights)
 
     def decode_once(self, weights: Weights, why: str) -> TuningResult:
         """Decode with (T,) given weights, without optimisation, and write the system."""
@@ -229,13 +220,12 @@ class Tuning:
         folder = folder / f"round{number:02d}"
         nbest = folder / "nbest.gz"
 
-        def decode() -> dict[str, Any]:
+        def decode() -> None:
             task = self._task
             write_atomically(folder / INI_NAME, task.ini.with_weights(complete).to_bytes())
             task.say(f"round {number}: decoding {len(task.statistics):,} sentences")
             size, log = task.settings.nbest_size, folder / "decoder.log"
             task.decoder.write_nbest(complete, size, nbest, log)
-            return {}
 
         step = Step(f"{begin}decode.{number}", decode, {"weights": complete}, (), (nbest,))
         self._ledger.do(step, self._task.say, outputs_are_whole=True)
@@ -431,8 +421,7 @@ def tune(settings: TuningSettings, output: str | Path, say: Say) -> TuningReport
     texts = CandidateStatistics.read(settings.references, settings.objective)
     for note in texts.notes:
         say(f"note: {note}")
-    lines = read_source(settings.source)
-    check_lines(lines, settings, len(texts), say)
+    lines = read_source(settings, len(texts), say)
     folder, remedy = Path(output), "name a new folder, or use the settings and inputs of its run"
     with held(folder, inside=True):
         work = entry_of(settings.recorded(ini), settings.files)

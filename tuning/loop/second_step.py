@@ -22,7 +22,8 @@ from moses_integration.tables.copying import INI_NAME
 from phrasescore.closed_settings import from_mapping
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
-from tuning.loop.decoding import FILTERED, NBestDecoder, Say, text_tables
+from phrasescore.runs.progress import Say
+from tuning.loop.decoding import FILTERED, NBestDecoder, text_tables
 from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan
@@ -139,11 +140,10 @@ class SecondStep:
             return self.best
         nbest, log = self._file("nbest.gz"), self._file("decoder.log")
 
-        def decode() -> dict[str, Any]:
+        def decode() -> None:
             self.say(f"rescoring: decoding up to {size} candidates of each sentence")
             decoder = dataclasses.replace(self.decoder, shows_phrases=phrases)
             decoder.write_nbest(self.weights, size, nbest, log)
-            return {}
 
         settings = {"weights": self.weights, "size": size, "phrases": phrases}
         step = Step("rescoring.decode", decode, settings, (), (nbest,))
@@ -156,7 +156,7 @@ class SecondStep:
         filtered = MosesIni.read(self._folder / FILTERED / INI_NAME)
         tables = text_tables(filtered) if scores.need_phrases else []
 
-        def score() -> dict[str, Any]:
+        def score() -> None:
             from moses_integration.nbest import rescoring
 
             self.say(f"rescoring: computing {', '.join(scores.start)}")
@@ -165,7 +165,6 @@ class SecondStep:
             source = self.settings.source
             task = rescoring.NBestRescoring(nbest, source, models, words, programs=scores.scorers)
             task.write(output)
-            return {}
 
         settings = {"models": list(scores.models), "scorers": dict(scores.scorers)}
         inputs = (nbest, *scores.models.values(), *tables)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from moses_integration.ini.moses_ini import MosesIni, parse_weights
-from phrasescore.errors import IniError, InputError
+from phrasescore.errors import InputError, located
 from phrasescore.runs.json_files import parse_json
 from phrasescore.table.input_files import read_whole
 from tuning.loop.weights import WeightPlan
@@ -73,12 +73,10 @@ def read_plan(path: str) -> WeightPlan:
     if not _DENSE.match(data):
         return WeightPlan.from_ini(MosesIni.parse(data, path))
     weights: dict[str, tuple[float, ...]] = {}
-    try:
+    with located(path):
         for line in filter(str.strip, data.decode("utf-8", "surrogateescape").split("\n")):
             name, values = parse_weights(line)
             weights[name] = (*weights.get(name, ()), *values)
-    except IniError as error:
-        raise error.at(path) from None
     return WeightPlan.from_weights(weights)
 
 

@@ -123,11 +123,6 @@ class Objective:
         """The metrics with a share above 0."""
         return tuple(name for name, share in zip(METRICS, self.shares, strict=True) if share)
 
-    @property
-    def is_bleu(self) -> bool:
-        """Whether BLEU is the only metric."""
-        return self.bleu == 1.0
-
     def __str__(self) -> str:
         named = {
             f"(1 - {name})" if name in LOWER_IS_BETTER else name: getattr(self, name)

@@ -32,7 +32,7 @@ from sacrebleu.metrics.ter import TER
 
 from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
-from phrasescore.errors import CorpusError, PhraseTableError, SettingsError, counted
+from phrasescore.errors import CorpusError, SettingsError, counted, located
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.table.input_files import (
     CHECK_LINES,
@@ -136,8 +136,6 @@ class ReferenceTexts:
             self._tokenizer = _get_tokenizer(self.scoring.tokenize)()
         self.lines = [_lines_of(path) for path in paths]
         texts = [self._cased(lines) for lines in self.lines]
-        for path, lines in zip(paths, texts, strict=True):
-            self.check_length(path, lines)
         if not texts or not texts[0]:
             raise CorpusError(
                 "the reference has no lines" if paths else "no reference is given",
@@ -145,7 +143,9 @@ class ReferenceTexts:
                 remedy="give the file with the translations to compare with",
             )
         self._statistics = CandidateStatistics(
-            References([[self._words(line) for line in lines] for lines in texts]),
+            References(
+                [[self._words(line) for line in lines] for lines in texts], names=self.paths
+            ),
             ([line.encode() for line in lines] for lines in texts),
             self.scoring.metrics,
         )
@@ -318,7 +318,7 @@ def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -
         source = [line.removesuffix(b"\r") for line in read_lines(selection.source)]
         references.check_length(selection.source, source)
     if selection.known_words is not None:
-        rows = _without_unknown_words(selection, source, references)
+        rows = _without_unknown_words(selection.known_words, selection, source, references)
     groups: tuple[LengthGroup, ...] = ()
     if selection.by_length and source is not None:
         lengths = np.array([len(words_of(source[row])) for row in rows.tolist()])
@@ -327,13 +327,11 @@ def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -
 
 
 def _without_unknown_words(
-    selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
+    model: str, selection: SentenceSelection, source: list[bytes] | None, references: ReferenceTexts
 ) -> Rows:
     # imported here because it loads torch
     from phrasescore.model.folder import load_weights
 
-    model = selection.known_words
-    assert model is not None
     words = load_weights(model)
     texts: list[tuple[Side, str | Path, Sequence[bytes]]] = []
     if "source" in words.sides:
@@ -349,11 +347,9 @@ def _without_unknown_words(
     is_known = np.ones(len(references), bool)
     for side, path, lines in texts:
         for row, line in enumerate(lines):
-            try:
+            with located(path, row + 1):
                 # a line without a separator of factors has surface forms only
                 tokens = scored_tokens(line, side, words.settings.factor if b"|" in line else 0)
-            except PhraseTableError as error:
-                raise error.at(path, row + 1) from None
             is_known[row] &= UNK_ID not in words.sides[side].encode(tokens)
     if not is_known.any():
         raise CorpusError(

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -39,6 +39,7 @@ from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.ledger import FunctionStep, Step, check_owner, run_steps
 from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.progress import Say
 from phrasescore.table.input_files import read_lines
 from phrasescore.training.settings import TrainingSettings
 from tuning.loop.outer_loop import tune
@@ -46,7 +47,6 @@ from tuning.loop.tuning_settings import TuningSettings
 from tuning.metrics.metric_settings import Objective
 from tuning.normalisation.word_pairs import Memory, Words, read_pairs, share_right
 
-Say = Callable[[str], None]
 _RECORD, _MEMORY, _SYSTEM, _INI = "normaliser.json", "memory.tsv", "system", "tuned/moses.ini"
 _MODEL = "attention"
 _STEPS = Path(".train")
@@ -98,52 +98,57 @@ class Choice:
         )
 
 
-def train(
-    training: str,
-    dev: str,
-    folder: Path,
-    texts: Sequence[str] = (),
-    *,
-    lowercase: bool = False,
-    neural: bool = False,
-    threads: int | None = None,
-    say: Say,
-) -> Choice:
-    """Train a normaliser, or continue an interrupted training.
+@dataclass(frozen=True)
+class NormaliserSettings:
+    """The settings of a training.
 
     Args:
         training: The words to learn from, with their normal forms.
         dev: Other words with their normal forms, to tune on.
-        folder: The folder of the normaliser, for all files.
         texts: Texts in normal spelling, such as word lists; each gives a further language model.
         lowercase: Whether to lower-case all text.
         neural: Whether to train an attention model, too.
         threads: The number of threads; ``None`` for all cores.
+    """
+
+    training: str
+    dev: str
+    texts: tuple[str, ...] = ()
+    lowercase: bool = False
+    neural: bool = False
+    threads: int | None = None
+
+
+def train(settings: NormaliserSettings, folder: Path, say: Say) -> Choice:
+    """Train a normaliser, or continue an interrupted training.
+
+    Args:
+        settings: The words, and what to do with them.
+        folder: The folder of the normaliser, for all files.
         say: Prints each step, and notes.
 
     Raises:
         PhrasescoreError: An input cannot be used, or the folder holds another normaliser.
     """
-    pairs = [read_pairs(path, lowercase=lowercase) for path in (training, dev)]
+    both = settings.training, settings.dev
+    pairs = [read_pairs(path, lowercase=settings.lowercase) for path in both]
     for read in pairs:
         for note in read.notes:
             say(f"note: {note}")
-    given = tuple(Path(text).absolute() for text in texts)
-    for path in (training, dev, *texts):
-        is_file = path != STANDARD_STREAM
-        if is_file and Path(path).resolve().is_relative_to(folder.resolve()):
+    texts = tuple(Path(text).absolute() for text in settings.texts)
+    for path in (*both, *settings.texts):
+        if path != STANDARD_STREAM and Path(path).resolve().is_relative_to(folder.resolve()):
             raise SettingsError(
                 "the training could replace this input, which lies in the folder of the normaliser",
                 path=path,
                 remedy="move the file out of the folder",
             )
-    for text in texts:  # before the folder is made
+    for text in settings.texts:  # before the folder is made
         refuse_pipe(text)
     check_owner(folder, _STEPS.name)
     folder.mkdir(parents=True, exist_ok=True)
     with only_regular_files(folder), _inside(folder):
-        cores = threads or usable_cores()
-        work = _Training(pairs[0], pairs[1], given, lowercase, neural, cores, say)
+        work = _Training(settings, pairs[0], pairs[1], texts, say)
         for done in run_steps(work.steps(), _STEPS, update=True):
             say(f"{done.name}: {'done before' if done.resumed else f'{done.seconds:.1f} s'}")
         return _read_choice()
@@ -154,35 +159,36 @@ class _Training:
     """The steps of a training, inside its folder.
 
     Args:
+        settings: The settings.
         training: The words to learn from.
         dev: The words to tune on.
-        texts: Texts for further language models.
-        lowercase: Whether all text is lower-cased.
-        neural: Whether to train an attention model, too.
-        threads: The number of threads, which changes no result.
+        texts: Texts for further language models, with absolute paths.
         say: Prints a line for the user.
     """
 
+    settings: NormaliserSettings
     training: Words
     dev: Words
     texts: tuple[Path, ...]
-    lowercase: bool
-    neural: bool
-    threads: int
     say: Say
+
+    @property
+    def threads(self) -> int:
+        """The number of threads, which changes no result."""
+        return self.settings.threads or usable_cores()
 
     def steps(self) -> list[FunctionStep]:
         """Return the steps in order."""
         words = {"training": self.training.digest, "dev": self.dev.digest}
         system, texts, tokens = Path(_SYSTEM), tuple(map(Path, _TEXTS)), tuple(map(Path, _TOKENS))
-        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.neural else ()
+        tuned, models = Path(_INI).parent, (Path(_MODEL),) if self.settings.neural else ()
         attention: list[FunctionStep] = []
-        if self.neural:
+        if self.settings.neural:
             passes = _WORDS_TO_SEE // len(self.training.words)
             epochs = min(max(passes, _FEWEST_PASSES), _MOST_PASSES)
             train, sides = partial(self._train_attention, epochs), (system, *tokens)
             attention = [Step("attention", train, {"epochs": epochs}, sides, models)]
-        choice = {"lowercase": self.lowercase, "neural": self.neural}
+        choice = {"lowercase": self.settings.lowercase, "neural": self.settings.neural}
         return [
             Step("words", self._write_words, words, (), texts),
             Step("build", self._build, {}, (*texts[:2], *self.texts), (system,)),
@@ -193,7 +199,7 @@ class _Training:
                  (Path(_RECORD), Path(_MEMORY))),
         ]  # fmt: skip
 
-    def _build(self) -> Mapping[str, object]:
+    def _build(self) -> None:
         """Build a system whose words are characters."""
         inputs = BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
         settings = BuildSettings(
@@ -208,9 +214,8 @@ class _Training:
             for kind in ("warning", "note"):
                 for text in outcome.counts.get(f"{kind}s", []):
                     self.say(f"{kind}: {text}")
-        return {}
 
-    def _write_tokens(self) -> Mapping[str, object]:
+    def _write_tokens(self) -> None:
         """Write the words to tune on, and their forms, as the system reads and writes them."""
         settings = read_settings(_SYSTEM)
         sides = settings.source, settings.target
@@ -218,9 +223,8 @@ class _Training:
             tokens = Preprocessor(side)
             lines = (tokens(line.decode()) + "\n" for line in read_lines(text))
             write_atomically(path, "".join(lines).encode())
-        return {}
 
-    def _train_attention(self, epochs: int) -> Mapping[str, object]:
+    def _train_attention(self, epochs: int) -> None:
         """Train the attention model."""
         from phrasescore.training.session import train_model  # late, because it imports torch
 
@@ -236,9 +240,8 @@ class _Training:
             threads=self.threads,
         )
         train_model(settings)
-        return {}
 
-    def _tune(self) -> Mapping[str, object]:
+    def _tune(self) -> None:
         """Find the weights of the system, and those with which the attention model chooses."""
         source, reference = _TOKENS
         settings = TuningSettings(
@@ -246,14 +249,13 @@ class _Training:
             source=source,
             references=(reference,),
             objective=Objective.from_shares({"accuracy": 1.0}),
-            rescore=(_MODEL,) if self.neural else (),
+            rescore=(_MODEL,) if self.settings.neural else (),
             rescore_size=_CANDIDATES,
             threads=self.threads,
         )
         tune(settings, Path(_INI).parent, self.say)
-        return {}
 
-    def _write_words(self) -> Mapping[str, object]:
+    def _write_words(self) -> None:
         """Write the input files of the commands, with every n-th dev word as a word to tune on."""
         apart = -(-len(self.dev.words) // _WORDS_TO_TUNE_ON)
         dev = self.dev.words, self.dev.forms
@@ -261,13 +263,12 @@ class _Training:
         texts = (self.training.words, self.training.forms, *dev, *some)
         for name, text in zip(_TEXTS, texts, strict=True):
             write_atomically(name, "".join(f"{line}\n" for line in text).encode())
-        return {}
 
-    def _choose(self) -> Mapping[str, object]:
+    def _choose(self) -> None:
         """Choose the best combination on the dev words, and write the normaliser."""
         memory = Memory.from_pairs(self.training)
         right: dict[tuple[bool, int | None], float] = {}
-        for neural in (False, True) if self.neural else (False,):
+        for neural in (False, True) if self.settings.neural else (False,):
             forms_of_word = decoded(self.dev.words, Path(), neural=neural, threads=self.threads)
             found = [next(iter(forms), "") for forms in forms_of_word]
             for times in _TIMES:
@@ -280,7 +281,7 @@ class _Training:
         best = max(right, key=right.__getitem__)
         memory.write(_MEMORY)
         choice = Choice(
-            lowercase=self.lowercase,
+            lowercase=self.settings.lowercase,
             remembered=best[1],
             attention=best[0],
             dev_words=len(self.dev.words),
@@ -288,7 +289,6 @@ class _Training:
             right=right[best],
         )
         write_json(_RECORD, asdict(choice))
-        return {}
 
 
 def decoded(

@@ -91,9 +91,9 @@ class CandidatePool:
         old = self.arrays
         # digests are computed from bits, so equal values need equal bits: turn minus zero into zero
         features = features + np.float32(0)
-        new = np.flatnonzero(~self._repeated(sentences, features))
-        starts = old.starts + np.searchsorted(sentences[new], np.arange(self.sentences + 1))
         owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
+        new = np.flatnonzero(~self._repeated(owners, sentences, features))
+        starts = old.starts + np.searchsorted(sentences[new], np.arange(self.sentences + 1))
         order = np.argsort(np.concatenate([owners, sentences[new]]), kind="stable")
         merged = np.empty((len(old.features), len(order)), np.float32)
         for feature, values in enumerate(old.features):
@@ -102,10 +102,12 @@ class CandidatePool:
         self.arrays = PoolArrays(merged, rows, starts)
         return len(new)
 
-    def _repeated(self, sentences: Numbers, features: Features) -> Flags:
-        """Return an (N,) mask of new candidates that repeat a pooled or earlier new candidate."""
+    def _repeated(self, owners: Indices, sentences: Numbers, features: Features) -> Flags:
+        """Return an (N,) mask of new candidates that repeat a pooled or earlier new candidate.
+
+        ``owners`` (C,) is the sentence index of each pooled candidate.
+        """
         old = self.arrays
-        owners = np.repeat(np.arange(self.sentences), np.diff(old.starts))
         digests = np.concatenate([_digests(owners, old.features), _digests(sentences, features.T)])
         # equal digests only suggest a repetition, so all values are compared below
         _, first_of, number = np.unique(digests, return_index=True, return_inverse=True)

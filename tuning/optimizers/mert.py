@@ -33,15 +33,7 @@ import numpy as np
 from tuning.optimizers.annealing import SHARPNESSES, anneal
 from tuning.optimizers.candidate_pool import point_at
 from tuning.optimizers.line_search import LineSearch
-from tuning.optimizers.optimizer import (
-    Problem,
-    Region,
-    Solution,
-    Weights,
-    defect_of,
-    prepare,
-    rounded,
-)
+from tuning.optimizers.optimizer import Problem, Region, Solution, Weights, prepare, usable_weights
 from tuning.optimizers.workers import Workers
 
 # the number of first passes, which search unbounded lines because a good region may be far away
@@ -95,12 +87,9 @@ def run_mert(
                 for number in range(done, min(done + _CLIMBS_AT_ONCE, restarts))
             ]
             search.climb_from(points)
-    weights = rounded(search.best, scalable=region.scalable)
+    weights = usable_weights(search.best, problem, region, "the search", notes)
     score = problem.score(weights)
-    defect = defect_of(weights, region)
-    if score <= start_score or defect:
-        if defect:
-            notes.append(f"the search ended where {defect}: the start weights are kept")
+    if score <= start_score:
         weights, score = problem.start, start_score
     return Solution(weights, score, start_score, tuple(notes))
 
@@ -138,7 +127,7 @@ class _Search:
         seeds = self._rng.integers(1 << 31, size=len(points)).tolist()
         jobs = [partial(self._climb, *each) for each in zip(points, seeds, strict=True)]
         for weights, score in self._workers.run(jobs):
-            if score > self.best_score and not defect_of(weights, self._region):
+            if score > self.best_score and not self._region.defect_of(weights):
                 self.best, self.best_score = weights, score
 
     def _climb(self, start: _Start, seed: int) -> tuple[Weights, float]:

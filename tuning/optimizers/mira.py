@@ -17,7 +17,7 @@ import numpy as np
 from phrasescore.compiled import borrowed, compiled
 from tuning.metrics.metric_scores import score_of_sums
 from tuning.optimizers.candidate_pool import Flags, Floats, Indices, PoolArrays, combine
-from tuning.optimizers.optimizer import Problem, Solution, Weights, defect_of, prepare, rounded
+from tuning.optimizers.optimizer import Problem, Solution, Weights, prepare, rounded
 
 _EPOCHS = 60  # visits to each sentence
 _SLACK = 0.01  # the maximum step, C in the paper
@@ -38,7 +38,7 @@ def run_mira(problem: Problem, rng: np.random.Generator) -> Solution:
         learn(problem.pool, sentences, problem.free, _SLACK, shares, state)
         average = rounded(state.average(), scalable=region.scalable)
         score = problem.score(average)
-        if score > best_score and not defect_of(average, region):
+        if score > best_score and not region.defect_of(average):
             best, best_score = average, score
     if best is problem.start:
         notes.append("no epoch found better weights: the start weights are kept")

@@ -114,6 +114,17 @@ class Region(NamedTuple):
     spread: NDArray[np.float64]
     scalable: bool
 
+    def defect_of(self, weights: Weights) -> str | None:
+        """Return the defect of degenerate weights, as text for a note; ``None`` for usable ones."""
+        if not np.isfinite(weights).all():
+            return "a weight is not finite"
+        influence = np.abs(weights[self.free] / self.spread[self.free])
+        if not influence.any():
+            return "all weights are 0"
+        if influence.max() > _LARGEST_RATIO * np.median(influence):
+            return "one weight outweighs all others"
+        return None
+
 
 def spreads(pool: PoolArrays) -> NDArray[np.float64]:
     """Return (F,) the standard deviation of each feature among candidates of one sentence."""
@@ -163,7 +174,7 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
             "no two candidates of a sentence differ in any feature that may be tuned",
             remedy="decode with a longer n-best list, or let more weights be tuned",
         )
-    if problem.objective.is_bleu and not (problem.pool.statistics[:, 6] > 0).any():
+    if problem.objective.metrics == ("bleu",) and not (problem.pool.statistics[:, 6] > 0).any():
         notes.append(
             "no candidate shares four words in a row with its reference, so BLEU is 0 with all "
             "weights: the start weights are kept (are these the references of this text?)"
@@ -177,13 +188,20 @@ def prepare(problem: Problem) -> tuple[Problem, Region, list[str]]:
     return dataclasses.replace(problem, free=free, start=start), region, notes
 
 
-def defect_of(weights: Weights, region: Region) -> str | None:
-    """Return the defect of degenerate weights, as text for a note; ``None`` for usable weights."""
-    if not np.isfinite(weights).all():
-        return "a weight is not finite"
-    influence = np.abs(weights[region.free] / region.spread[region.free])
-    if not influence.any():
-        return "all weights are 0"
-    if influence.max() > _LARGEST_RATIO * np.median(influence):
-        return "one weight outweighs all others"
-    return None
+def usable_weights(
+    found: Weights, problem: Problem, region: Region, what: str, notes: list[str]
+) -> Weights:
+    """Return (F,) rounded weights, or the start weights, with a note, if these have a defect.
+
+    Args:
+        found: (F,) the weights that an optimiser found.
+        problem: The problem, as `prepare` returned it.
+        region: The region that was searched.
+        what: The name of the search, for the note.
+        notes: Receives the note.
+    """
+    weights = rounded(found, scalable=region.scalable)
+    if defect := region.defect_of(weights):
+        notes.append(f"{what} ended where {defect}: the start weights are kept")
+        return problem.start
+    return weights

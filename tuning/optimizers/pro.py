@@ -18,15 +18,7 @@ import numpy as np
 from tuning.metrics.metric_scores import sentence_scores
 from tuning.optimizers.candidate_pool import Floats, point_at
 from tuning.optimizers.line_search import LineSearch
-from tuning.optimizers.optimizer import (
-    Problem,
-    Region,
-    Solution,
-    Weights,
-    defect_of,
-    prepare,
-    rounded,
-)
+from tuning.optimizers.optimizer import Problem, Region, Solution, Weights, prepare, usable_weights
 
 _SAMPLES = 5000  # pairs drawn for each sentence, with replacement
 _KEPT = 50  # pairs of each sentence to learn from: those that differ most
@@ -47,10 +39,8 @@ def run_pro(problem: Problem, rng: np.random.Generator) -> Solution:
     free, learnt, spread = problem.free, problem.start.copy(), region.spread[problem.free]
     given = differences[:, ~free] @ problem.start[~free]
     learnt[free] = spread * logistic_regression(differences[:, free] * spread, given, _PRECISION)
-    weights = rounded(_best_between(problem, region, learnt), scalable=region.scalable)
-    if defect := defect_of(weights, region):
-        notes.append(f"ranking ended where {defect}: the start weights are kept")
-        weights = problem.start
+    found = _best_between(problem, region, learnt)
+    weights = usable_weights(found, problem, region, "ranking", notes)
     return Solution(weights, problem.score(weights), start_score, tuple(notes))
 
 

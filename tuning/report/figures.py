@@ -133,8 +133,7 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
 
         axes = _draw_lines(canvas, curves, of_one=2)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-        axes.set_xlabel("round")
-        axes.set_ylabel(f"{label} on the dev set")
+        axes.set(xlabel="round", ylabel=f"{label} on the dev set")
 
     return Figure(
         f"Tuning of {name}: {label} on the dev set by round.",
@@ -170,8 +169,7 @@ def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Fi
 
     def draw(canvas: Canvas) -> None:
         axes = _draw_lines(canvas, curves, of_one=len(losses))
-        axes.set_xlabel("seconds of training")
-        axes.set_ylabel("nats per word")
+        axes.set(xlabel="seconds of training", ylabel="nats per word")
         axes.set_xlim(left=0)
 
     return Figure(

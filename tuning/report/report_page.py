@@ -23,6 +23,7 @@ from phrasescore.errors import (
     PhrasescoreError,
     SettingsError,
     counted,
+    located,
 )
 from phrasescore.model.folder import CURVES, CurvePoint, TrainingRecord
 from phrasescore.pictures.figure_files import check_drawing
@@ -35,14 +36,7 @@ from tuning.improvement.session import ImproveRecord
 from tuning.loop.tuning_settings import TuningRecord
 from tuning.loop.weights import WEIGHTS
 from tuning.metrics.system_comparison import ComparisonRecord, score_table
-from tuning.report.figures import (
-    ScoreSet,
-    about_scores,
-    learning_figure,
-    score_sets,
-    tuning_figure,
-    weights_table,
-)
+from tuning.report import figures
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -106,17 +100,15 @@ def _curve(path: Path, root: Path) -> tuple[CurvePoint, ...]:
     """Return the points of a learning curve, one per line; an incomplete last line is ignored.
 
     Raises:
-        InputError: The file cannot be read, is not allowed, or has a malformed line.
+        PhrasescoreError: The file cannot be read, is not allowed, or has a malformed line.
     """
     lines = _read(path, root).split(b"\n")[:-1] if path.exists() else []
     where = "not a record of phrasescore"
-    try:
+    with located(path):
         return tuple(
             from_mapping(CurvePoint, _object(line, path), where=where, only_known=False)
             for line in lines
         )
-    except SettingsError as error:
-        raise InputError(error.problem, path=path) from None
 
 
 def left_out(error: Exception) -> str:
@@ -182,8 +174,7 @@ def _found(path: Path, root: Path) -> Iterator[FoundResult]:
         if is_result:
             yield FoundResult(path, name, None, left_out(error))
     except SettingsError as error:
-        damage = InputError(error.problem, path=path, remedy=error.remedy)
-        yield FoundResult(path, name, None, left_out(damage))
+        yield FoundResult(path, name, None, left_out(error.at(path)))
 
 
 @dataclass
@@ -206,7 +197,7 @@ class Results:
     name: str
     holds: str = ""
     experiments: list[ExperimentRecord] = field(default_factory=list)
-    scores: list[ScoreSet] = field(default_factory=list)
+    scores: list[figures.ScoreSet] = field(default_factory=list)
     tunings: dict[str, dict[str, TuningRecord]] = field(default_factory=dict)
     models: dict[str, dict[str, tuple[CurvePoint, ...]]] = field(default_factory=dict)
     configs: dict[str, dict[str, object]] = field(default_factory=dict)
@@ -282,7 +273,7 @@ def _add(results: Results, found: FoundResult, root: Path) -> None:
             _add_tuning(results, record, found)
         case ComparisonRecord() as record:
             title = f"{Path(record.references[0]).name} ({name})" if record.references else name
-            results.scores += score_sets(record, title, found.path)
+            results.scores += figures.score_sets(record, title, found.path)
             results.notes += record.notes
         case ExperimentRecord() as record:
             _add_experiment(results, record, found)
@@ -327,7 +318,7 @@ def _add_experiment(results: Results, record: ExperimentRecord, found: FoundResu
         text = record.texts[name]
         if text.files or text.metrics.get("bleu"):
             title = f"{name} ({found.name})"
-            results.scores += score_sets(text, title, found.path, is_dev=name == _DEV)
+            results.scores += figures.score_sets(text, title, found.path, is_dev=name == _DEV)
             results.notes += text.notes
 
 
@@ -367,16 +358,14 @@ def write_report(path: str | Path, results: Results) -> None:
         MissingDependencyError: Jinja2 or matplotlib is not installed.
         SettingsError: The file cannot be written.
     """
-    functions = (
-        score_table, about_scores, tuning_figure,
-        weights_table, learning_figure, in_short,
-    )  # fmt: skip
     commands = (str(each.get("command", "")) for each in results.provenances.values())
     values = {
         "results": results,
         "versions": _versions(results.provenances),
         "commands": [each for each in dict.fromkeys(commands) if each],
-        **{function.__name__: function for function in functions},
+        "figures": figures,
+        "score_table": score_table,
+        "in_short": in_short,
     }
     text = _environment().get_template("report.html").render(values)
     # names of files and damaged lines may contain surrogates, which UTF-8 cannot encode

@@ -44,7 +44,7 @@ def test_more_text_of_the_target_language(plan: ImprovePlan, tmp_path: Path) -> 
     more = tmp_path / "more.fr"
     more.write_text("new new words words once\n" + "rare\n" * 2)
     plan = dataclasses.replace(plan, target_text=more)
-    words = plan.train(LANGUAGE, 60, is_time=True).work.words
+    words = plan.train(LANGUAGE, "--max-time", 60).work.words
     assert words[-3:-1] == (str(plan.parallel[1]), str(more))
     assert words[words.index("--target-words") + 1] == "10"  # three more than without the text
     built = dataclasses.replace(plan, system=None)
@@ -94,8 +94,8 @@ def test_only_the_given_parts_are_added(
 
 def test_the_options_of_trainings(plan: ImprovePlan) -> None:
     """With passes, sizes follow from the text; with a time, train chooses them."""
-    timed = [plan.train(part, 90.4, is_time=True).work.words for part in PARTS]
-    passes = [plan.train(part, 3, is_time=False).work.words for part in PARTS]
+    timed = [plan.train(part, "--max-time", 90.4).work.words for part in PARTS]
+    passes = [plan.train(part, "--max-epochs", 3).work.words for part in PARTS]
     for words in timed:
         assert "--max-time 90 " in " ".join(words)
         assert "--hidden" not in words

@@ -27,7 +27,9 @@ def prepare(
     settings: TuningSettings, ini: MosesIni, folder: Path
 ) -> tuple[NBestDecoder, list[FilteredTable]]:
     """Make the decoder for the source text of the settings."""
-    return prepare_lines(settings, ini, read_source(settings.source), folder)
+    count = Path(settings.source).read_bytes().count(b"\n")
+    lines = read_source(settings, count, lambda note: None)
+    return prepare_lines(settings, ini, lines, folder)
 
 
 def test_lines_that_cannot_be_translated_are_numbered(tmp_path: Path) -> None:

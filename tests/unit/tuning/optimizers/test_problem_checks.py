@@ -12,7 +12,7 @@ from phrasescore.errors import NBestError, SettingsError
 from tests.support.candidate_pools import of_quality, pool_of, problem_of, random_pool
 from tuning.optimizers.mert import run_mert
 from tuning.optimizers.mira import run_mira
-from tuning.optimizers.optimizer import Optimizer, Problem, defect_of, prepare, spreads
+from tuning.optimizers.optimizer import Optimizer, Problem, prepare, spreads
 from tuning.optimizers.pro import run_pro
 
 OPTIMIZERS = [partial(run_mert, restarts=4), run_pro, run_mira]
@@ -154,10 +154,10 @@ def test_defects() -> None:
     """Weights that are not finite, all 0, or dominated by one weight have a defect."""
     given = problem()
     _, region, _ = prepare(given)
-    assert defect_of(given.start, region) is None
-    assert defect_of(np.array([1.0, np.inf, 0.0]), region) == "a weight is not finite"
-    assert defect_of(np.zeros(3), region) == "all weights are 0"
-    assert defect_of(np.array([1.0, 1e-38, 1e-38]), region) == "one weight outweighs all others"
+    assert region.defect_of(given.start) is None
+    assert region.defect_of(np.array([1.0, np.inf, 0.0])) == "a weight is not finite"
+    assert region.defect_of(np.zeros(3)) == "all weights are 0"
+    assert region.defect_of(np.array([1.0, 1e-38, 1e-38])) == "one weight outweighs all others"
 
 
 def test_spreads_are_those_within_sentences() -> None:
