@@ -17,6 +17,7 @@ was empty when it started; the function that it missed may be compiled twice.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import fcntl
 import os
@@ -119,11 +120,12 @@ else:
 
 
 class _Watch(event.Listener):
-    """Counts the functions that this process compiles; tells the user once if that takes long."""
+    """Counts the seconds that this process compiles; tells the user if that takes long."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._since, self.depth, self._said = 0.0, 0, False
+        atexit.register(self.tell_seconds)
 
     def on_start(self, _event: object) -> None:
         """Note that numba begins to compile a function."""
@@ -153,6 +155,12 @@ class _Watch(event.Listener):
             who = f"waiting for process {number}, which is " if other else ""
             with contextlib.suppress(OSError):
                 print(f"{who}compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
+
+    def tell_seconds(self) -> None:
+        """At the end of the process, print how long it has compiled, if that was told before."""
+        if self._said and self.seconds >= 1:
+            with contextlib.suppress(OSError):
+                print(f"compiling took {self.seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):

@@ -150,7 +150,9 @@ _PROGRESS_LINE = re.compile(rb"[^:\n]+: .*\[\d+:\d\d.*(?:/s|s/ ).*\]\n")
 
 
 # what a process says that compiles, or waits for another one that does
-_COMPILING = re.compile(rb"(?:waiting for process \d*, which is )?compiling for this machine, .*\n")
+_COMPILING = re.compile(
+    rb"(?:waiting for process \d*, which is )?compiling for this machine, .*\n|compiling took .*\n"
+)
 
 
 def said(errors: bytes) -> bytes:

@@ -8,6 +8,7 @@ which are not escaped. Progress is a bar on a terminal, or occasional lines in a
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import TextIO
@@ -15,6 +16,7 @@ from typing import TextIO
 from phrasescore.errors import terminal_text
 
 Say = Callable[[str], None]  # prints a line for the user
+_COMPILED = re.compile(r"compiling took (\d+) s")
 _SECONDS_TO_FIRST_LOG_LINE, _SECONDS_BETWEEN_LOG_LINES = 10.0, 30.0
 
 
@@ -45,6 +47,12 @@ def serves_a_command() -> bool:
     A command shows progress to its user, but a library must not print.
     """
     return isinstance(sys.stderr, EscapingStream)
+
+
+def compiling_told(line: str) -> int:
+    """Return the seconds of compiling that a command has told in this line at its end, or 0."""
+    found = _COMPILED.fullmatch(line)
+    return int(found[1]) if found else 0
 
 
 def _shows_a_bar() -> bool:

@@ -8,29 +8,26 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from moses_integration.doctor.texts import Text, TextWords
+from moses_integration.doctor.texts import Text
 from moses_integration.ini.moses_ini import ini_of
-from moses_integration.ini.rescoring_file import Rescoring
-from moses_integration.text.preparation import SETTINGS_FILE, decode_line, read_settings
-from phrasescore.errors import InputError, SettingsError, counted
+from moses_integration.text.preparation import SETTINGS_FILE, read_settings
 from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
 from phrasescore.runs.lock import held
-from phrasescore.runs.progress import Say
+from phrasescore.runs.progress import Say, compiling_told
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
-from phrasescore.table.input_files import file_looks_raw, read_lines
-from phrasescore.table.phrase_table import SIDES
+from phrasescore.table.input_files import read_lines
 from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
 from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
+from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_training_text
 from tuning.loop.outer_loop import ANOTHER_SEARCH, MORE_ROUNDS
 from tuning.loop.tuning_settings import (
     AND,
@@ -43,10 +40,9 @@ from tuning.metrics.metric_settings import ScoreTable, gain_in_words, points
 from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
+_MEASURED = "decode.untuned"  # the step that tells how long a decoding takes
 ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
-# Four rounds bring nearly all that eight do (docs/tuning.md). Fewer would follow from a first
-# decoding that compiles its code, which takes up to a minute, once per machine.
-_FEWEST_OF_BASELINE = 4
+_FEWEST_OF_BASELINE = 4  # they bring nearly all that eight do (docs/tuning.md)
 # Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
 # English-Hausa's dev set, six more rounds after the second bring 0.22 BLEU, and models that were
 # trained for minutes nothing. A language model in the search doubles the time of a decoding, and
@@ -59,10 +55,6 @@ _SECONDS_TO_MEASURE = 10.0
 _SHORT_TIME = 60.0  # seconds; too few to build, tune and train
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
-_CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
-# what Moses's preparation makes of characters; raw text has them in few lines
-_ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
-_MOST_SEEN = 0.1  # short sentences may be in both texts
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
 _PAGE = """\
@@ -147,14 +139,16 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
+        self._costs: dict[str, float] = {}  # the seconds of --time that give each tuning a round
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""
         plan = self._plan
         self._do(plan.first_steps())
-        once = self._seconds["decode.untuned"] * _OPTIMISED
-        rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, _BASELINE_SHARE, once))
+        once = self._seconds_of(_MEASURED) * _OPTIMISED
+        self._costs[tuning_of("baseline")] = once / _BASELINE_SHARE
+        rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, once / _BASELINE_SHARE))
         if self._time is not None:
             self._foresee(self._time, self._spent + least_time(self._time, once, rounds))
         rounds = self._tune("baseline", rounds)
@@ -195,8 +189,9 @@ class _Improvement:
 
     def _foresee(self, time: float, end: float) -> None:
         """Note when all steps will end; tell the user, once, if that is clearly after ``time``."""
-        if (self._end or 0.0) <= _CLEARLY_LONGER * time < end:
-            seconds = self._seconds["decode.untuned"]
+        is_news = (self._end or 0.0) <= _CLEARLY_LONGER * time < end
+        if is_news and not self._runner.ledger.finished("pack"):
+            seconds = self._seconds_of(_MEASURED)
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
                 f"--time: about {end / 60:.0f} min"
@@ -227,9 +222,12 @@ class _Improvement:
 
     def _advised(self, warning: str, step: CommandStep) -> str:
         """Return a warning of a tuning with the advice that fits this command."""
-        advice = "phrasescore tune may take more rounds than improve"
-        if self._time is not None and step.limits.get("--rounds", ROUNDS) < ROUNDS:
-            advice = f"a longer --time gives more rounds, up to {ROUNDS}"
+        advice, rounds = "phrasescore tune may take more rounds than improve", ROUNDS
+        if self._time is not None:
+            rounds = int(step.limits.get("--rounds", ROUNDS))
+        if rounds < ROUNDS:
+            minutes = math.ceil(time_for(rounds + 1, self._costs[step.name]) / 60)
+            advice = f"--time {minutes}m gives more rounds"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
         return warning.replace(MORE_ROUNDS, advice)
 
@@ -239,6 +237,11 @@ class _Improvement:
         done = [step.name for step in self._steps if step.name in self._runner.done]
         entries = {name: self._runner.ledger.finished(name) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
+
+    def _seconds_of(self, name: str) -> float:
+        """Return the seconds of a finished step, without compiling, which happens only once."""
+        (step,) = (each for each in self._steps if each.name == name)
+        return self._seconds[name] - sum(map(compiling_told, self._runner.printed(step)))
 
     @property
     def _spent(self) -> float:
@@ -253,11 +256,12 @@ class _Improvement:
             passes = self._passes or 1
             return {part.name: max(1.0, round(passes * part.passes)) for part in PARTS}, rounds
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
+        once = _SLOWER * self._seconds_of(tuning_of("baseline")) / (rounds + 1)
+        self._costs |= dict.fromkeys(map(tuning_of, ("all", "kept")), once / _TUNING_SHARE)
 
         def divide() -> dict[str, Any]:
             spent = self._spent
-            once = _SLOWER * self._seconds[tuning_of("baseline")] / (rounds + 1)
-            after = rounds_for(time, _TUNING_SHARE, once)
+            after = rounds_for(time, once / _TUNING_SHARE)
             lines = len(Text.read(self._plan.dev_texts[0]).lines)
             rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
             left = max(_LEAST_TRAINING * time, time - spent - rest)
@@ -324,11 +328,16 @@ def few_passes(passes: float) -> str:
     )
 
 
-def rounds_for(time: float | None, share: float, once: float) -> int:
-    """Return the rounds of a tuning that takes a share of the time; ``once`` for each round."""
+def rounds_for(time: float | None, cost: float) -> int:
+    """Return the rounds of a tuning; the last decoding costs as much of the time as a round."""
     if time is None:
         return ROUNDS
-    return min(ROUNDS, max(_FEWEST_ROUNDS, int(share * time / max(once, 1e-9)) - 1))
+    return min(ROUNDS, max(_FEWEST_ROUNDS, int(time / max(cost, 1e-9)) - 1))
+
+
+def time_for(rounds: int, cost: float) -> float:
+    """Return the least time for which `rounds_for` returns so many rounds."""
+    return (rounds + 1) * cost
 
 
 def least_time(time: float, once: float, rounds: int) -> float:
@@ -426,98 +435,6 @@ def page(record: ImproveRecord, plan: ImprovePlan) -> str:
         times=ScoreTable(["step", "seconds"], times).to_markdown(),
         licences="; ".join(stated) or "none found",
     )
-
-
-def check_texts(plan: ImprovePlan) -> None:
-    """Check the texts before any long step.
-
-    Raises:
-        InputError: A text is missing or empty, texts have different numbers of lines, a raw dev set
-            is not UTF-8, or the sides of the dev set are swapped.
-        IniError: The system has no phrase table in text form.
-    """
-    if plan.system is not None:
-        plan.table  # noqa: B018 - raises an error if there is no such table
-        if Rescoring.read(plan.system) is not None:
-            problem = "this system has models that rescore"
-            remedy = "name its moses.ini, to improve its search alone"
-            raise SettingsError(problem, path=plan.system, remedy=remedy)
-    more = plan.target_text
-    if more is not None and not any(line.strip() for line in read_lines(more)):
-        raise InputError("the text contains no sentence", path=more)
-    texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
-    for source, target in texts:
-        lines, others = len(source.lines), len(target.lines)
-        if lines != others or not lines:
-            raise InputError(
-                f"{counted(others, 'line')}, but {source.path} has {lines:,}",
-                path=target.path,
-                remedy="line i of one text must be the translation of line i of the other",
-            )
-    for text in texts[1] if plan.system is None else ():  # `preprocess` reads them after `build`
-        for number, line in enumerate(text.lines, 1):
-            decode_line(line, text.path, number)
-    words = TextWords(texts[1][0].tokens())
-    own, other = (1 - words.unknown_share(set(each.tokens()).__contains__) for each in texts[0])
-    if other > own + _CLEAR:
-        raise SettingsError(
-            f"the parallel text has {other:.0%} of the words of {plan.dev[0]} on its target side, "
-            f"and {own:.0%} on its source side",
-            remedy="swap --source and --reference, or the two files of --parallel",
-        )
-
-
-def check_tokens(plan: ImprovePlan, say: Say) -> None:
-    """Refuse raw text for a system of tokens, and prepared text for ``--tokenize``.
-
-    If the system has no ``text.json``, there is only a warning.
-
-    Raises:
-        InputError: A text looks raw, or prepared.
-        SettingsError: ``text.json`` is damaged.
-    """
-    if plan.system is None:
-        _check_new(plan, say)
-        return
-    folder = plan.system if plan.system.is_dir() else plan.system.parent
-    system = read_settings(folder) if (folder / SETTINGS_FILE).exists() else None
-    corpus = [folder / f"corpus.{side}.gz" for side in SIDES]
-    for path, side in zip(plan.inputs, (*SIDES, *SIDES, SIDES[1]), strict=False):
-        if not file_looks_raw(path):
-            continue
-        if system is None:
-            say(f"warning: {path} looks like raw text; the system needs text in its tokens")
-        elif getattr(system, side).takes_raw_text:
-            remedy = f"prepare it: phrasescore preprocess {path} --system {folder} --side {side}"
-            if path in plan.parallel and all(each.is_file() for each in corpus):
-                remedy = f"give the text of the system: --parallel {corpus[0]} {corpus[1]}"
-            problem = "the text looks like raw text, but the system needs text in its tokens"
-            raise InputError(problem, path=path, remedy=remedy)
-
-
-def warn_of_training_text(plan: ImprovePlan, say: Say) -> None:
-    """Warn if the dev set is part of the parallel text, so that its BLEU says nothing."""
-    dev = set(zip(*map(read_lines, plan.dev), strict=False))
-    seen = {pair for pair in zip(*map(read_lines, plan.parallel), strict=False) if pair in dev}
-    if len(seen) > _MOST_SEEN * len(dev):
-        say(
-            f"warning: {len(seen):,} of {len(dev):,} sentence pairs of the dev set are in the "
-            "parallel text, so its BLEU is too high: take them out of one of the two"
-        )
-
-
-def _check_new(plan: ImprovePlan, say: Say) -> None:
-    """Refuse prepared text for ``--tokenize``; warn of raw text without it."""
-    for path in plan.inputs:
-        if "--tokenize" not in plan.build:
-            if file_looks_raw(path):
-                say(f"warning: {path} looks like raw text; --tokenize would prepare it")
-            continue
-        found = [_ENTITY.search(line) is not None for line in read_lines(path)]
-        if sum(found) > _FEW * len(found):
-            problem = f"{counted(sum(found), 'line')} with entities such as &apos;, which only "
-            problem += "prepared text has, but --tokenize is for raw text"
-            raise InputError(problem, path=path, remedy="give the raw text, or no --tokenize")
 
 
 def _training(model: Path) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress, Say
-from phrasescore.table.input_files import open_input, read_lines
+from phrasescore.table.input_files import CHECK_LINES, alignment_problem, open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words
 from tuning.loop.tuning_settings import TuningSettings
@@ -63,7 +63,7 @@ def read_source(settings: TuningSettings, count: int, say: Say) -> list[bytes]:
     Args:
         settings: The files of the texts.
         count: The number of lines of each translation.
-        say: Prints a note about empty lines.
+        say: Prints what the user should know about the lines.
 
     Raises:
         CorpusError: All lines are empty, or source and references differ in length.
@@ -82,6 +82,9 @@ def read_source(settings: TuningSettings, count: int, say: Say) -> list[bytes]:
             f"note: {empty} of {len(lines):,} lines of {settings.source} are empty; their "
             "translations are empty, too"
         )
+    for reference in settings.references:
+        if (problem := alignment_problem(lines, read_lines(reference), reference)) is not None:
+            say(f"warning: {settings.source}: {problem}; {CHECK_LINES}")
     return lines
 
 

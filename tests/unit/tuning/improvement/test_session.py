@@ -14,8 +14,6 @@ from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePl
 from tuning.improvement.session import (
     ALL_PARTS,
     ImproveRecord,
-    check_texts,
-    check_tokens,
     helpful,
     judged,
     least_time,
@@ -23,8 +21,9 @@ from tuning.improvement.session import (
     page,
     rounds_for,
     shared,
-    warn_of_training_text,
+    time_for,
 )
+from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_training_text
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
 from tuning.metrics.significance import SystemDifference
 
@@ -86,7 +85,8 @@ def test_the_baseline_stays_unless_the_system_is_better(
 
 def test_rounds_fit_into_the_time() -> None:
     """Tuning takes a share of the time, but at least two rounds; without a time all rounds."""
-    assert [rounds_for(time, 0.12, 30.0) for time in (60.0, 1500.0, 7200.0, None)] == [2, 5, 8, 8]
+    assert [rounds_for(time, 250.0) for time in (60.0, 1500.0, 7200.0, None)] == [2, 5, 8, 8]
+    assert [rounds_for(time_for(rounds, 250.0), 250.0) for rounds in (3, 6)] == [3, 6]
 
 
 def test_a_slow_decoding_takes_longer_than_the_time() -> None:
