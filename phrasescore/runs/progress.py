@@ -50,7 +50,11 @@ def serves_a_command() -> bool:
 
 
 def compiling_told(line: str) -> int:
-    """Return the seconds of compiling that a command has told in this line at its end, or 0."""
+    """Return the seconds of compiling that a command has told in this line at its end, or 0.
+
+    >>> compiling_told("compiling took 95 s"), compiling_told("round 1: decoding 500 sentences")
+    (95, 0)
+    """
     found = _COMPILED.fullmatch(line)
     return int(found[1]) if found else 0
 

@@ -40,7 +40,6 @@ from phrasescore.training.settings import TrainingSettings
 _TRAINING_PER_EVALUATION = 4.0
 # The number of passes is foretold after these seconds, or after this share of the time if less.
 _SECONDS_TO_FORETELL, _SHARE_TO_FORETELL = 5.0, 0.1
-_SECONDS_TO_SAVE, _SHARE_TO_SAVE = 300.0, 0.1  # time, and share of it, between checkpoints
 
 
 def say(text: str) -> None:
@@ -287,10 +286,7 @@ class Trainer:
 
     def _save_if_due(self) -> None:
         stop = bool(self._stops)
-        every, limit = self.settings.checkpoint_every, self.settings.max_time
-        if every is None:
-            every = min(_SECONDS_TO_SAVE, _SHARE_TO_SAVE * (limit or math.inf))
-        due = time.monotonic() - self._last_checkpoint >= every
+        due = time.monotonic() - self._last_checkpoint >= self.settings.seconds_between_checkpoints
         if due or stop:
             path, weights = self._folder / LATEST, self.model.state_dict()
             save_checkpoint(path, self.state, weights, self._updates.moments)

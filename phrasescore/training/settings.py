@@ -6,6 +6,7 @@ This module does not import torch, so that ``train --help`` is quick.
 from __future__ import annotations
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeVar
@@ -34,6 +35,7 @@ RecipeName = Literal["fast", "paper"]
 
 DEFAULT_EPOCHS = 10
 MAX_LENGTH = 50  # maximum words of a training sentence; the larger of the paper's two limits
+_SECONDS_TO_SAVE, _SHARE_TO_SAVE = 300.0, 0.1  # time, or share of --max-time, between checkpoints
 HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
 
 
@@ -141,6 +143,12 @@ class TrainingSettings:
     threads: int | None = None
     checkpoint_every: float | None = None
     overwrite: bool = False
+
+    @property
+    def seconds_between_checkpoints(self) -> float:
+        """The time after which the state of the training is saved again."""
+        usual = min(_SECONDS_TO_SAVE, _SHARE_TO_SAVE * (self.max_time or math.inf))
+        return usual if self.checkpoint_every is None else self.checkpoint_every
 
     def check(self) -> None:
         """Check options and the number of files before any file is read.

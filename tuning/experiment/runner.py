@@ -29,7 +29,7 @@ from phrasescore.runs.progress import Say
 PROGRAM, COMMANDS, STEPS = "phrasescore", "commands.sh", "steps"
 _LAST_LINES = 8
 _LOOK = 0.05  # seconds between two checks of a running command
-_FIRST_TOLD, _TOLD_AGAIN = 10.0, 60.0  # seconds until the progress of a step is told
+_FIRST_TOLD, _TOLD_AGAIN = 10.0, 30.0  # seconds until the progress of a step is told
 _ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # how `tune` begins its lines
 # SIGINT lets a command save its state; each number is the timeout in seconds until the next signal
 _SIGNALS = ((signal.SIGINT, 10.0), (signal.SIGTERM, 5.0), (signal.SIGKILL, 5.0))

@@ -83,3 +83,11 @@ def test_a_text() -> None:
     assert endless.in_force().max_epochs == 10
     sizes = ("order", "embedding", "hidden", "second_hidden")
     assert [vars(paper.model_settings(2, 9))[name] for name in sizes] == [7, 512, 1536, 1024]
+
+
+def test_short_trainings_save_their_state_more_often() -> None:
+    """A kill costs at most a tenth of the time, unless the user says otherwise."""
+    kinds = "phrase", TEXTS[:1]
+    times = [request(*kinds, max_time=time).seconds_between_checkpoints for time in (180, 7200)]
+    assert [*times, request(*kinds).seconds_between_checkpoints] == [18, 300, 300]
+    assert request(*kinds, max_time=180, checkpoint_every=60).seconds_between_checkpoints == 60
