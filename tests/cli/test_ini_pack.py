@@ -29,7 +29,8 @@ def test_a_packed_system_needs_nothing_else(
     """After the original is gone and the copy has moved, the translations are equal."""
     model = save_random_language_model(tmp_path / "lm", TARGET)
     added = ("add-language-model", system, "--model", model, "--absolute-paths")
-    phrasescore("ini", *added, "-o", system / "moses.ini").well()
+    phrasescore("ini", *added, "-o", system / "new.ini").well()
+    (system / "new.ini").replace(system / "moses.ini")
     rescoring = json.loads((system / "rescoring.json").read_text())
     rescoring["weights"]["NeuralLM0"] = [0.1]
     (system / "rescoring.json").write_text(json.dumps(rescoring))

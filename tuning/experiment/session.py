@@ -19,7 +19,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import find_moses
 from phrasescore.cli import cli
 from phrasescore.commands.paths import PLANNED, Use
-from phrasescore.errors import InputError, PhrasescoreError, SettingsError
+from phrasescore.errors import InputError, PhrasescoreError, ResumeError, SettingsError
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.ledger import refuse_files
 from phrasescore.runs.lock import held
@@ -123,6 +123,11 @@ def _begin(plan: Plan) -> None:
     Raises:
         ResumeError: The folder has files, and no experiment wrote them.
     """
+    record = plan.results / RESULT
+    if os.path.lexists(record) and not record.is_file():
+        raise ResumeError(
+            "not a regular file", path=record, remedy="move it away, or name a new folder"
+        )
     if not has_record(plan.results, ExperimentRecord):
         refuse_files(plan.results, "record of an experiment")
         experiment_record(plan, {}, {}).write(plan.results / RESULT)
