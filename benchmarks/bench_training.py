@@ -43,8 +43,8 @@ from benchmarks import plain_attention, plain_scorer
 from benchmarks.costs import PROJECT
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import save_model
-from phrasescore.model.kinds import EncoderDecoderSettings, RnnSearchSettings, build, kind_named
-from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.model.kinds import EncoderDecoderSettings, RnnSearchSettings, kind_named
+from phrasescore.model.sequence_model import SequenceModel, build
 from phrasescore.training.batches import Indices, bucket_plan, uniform_plan
 from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.updates import Updates

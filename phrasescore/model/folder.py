@@ -22,7 +22,7 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.model.kinds import Direction, Kind, ModelSettings, build, kind_named, read_settings
+from phrasescore.model.kinds import Direction, Kind, ModelSettings, kind_named, read_settings
 from phrasescore.runs.final_names import remove, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import JsonObject, read_object, write_json
@@ -33,7 +33,7 @@ from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
-    from phrasescore.model.sequence_model import SequenceModel
+    from phrasescore.model.sequence_model import SequenceModel, build
     from phrasescore.table.block import TokenSpans
 
 # the version of the format; raise it when older programs cannot read new folders (2: byte pairs)

@@ -1,24 +1,19 @@
 """The kinds of model: their settings, as in ``config.json``, their names, and their networks.
 
 The settings of a model are all that determines its shape and meaning. To add a kind, write its
-settings, a line in ``KINDS``, and a file in ``networks``. This module imports torch only when it
-builds a network.
+settings, a line in ``KINDS``, and a file in ``networks``. This module does not import torch.
 """
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from phrasescore.closed_settings import Between, check_bounds, from_mapping
 from phrasescore.errors import ModelError, SettingsError, did_you_mean
-
-if TYPE_CHECKING:
-    from phrasescore.model.sequence_model import SequenceModel
 
 Formulation = Literal["code", "appendix"]
 Reading = Literal["code", "paper"]
@@ -342,10 +337,3 @@ def read_settings(values: dict[str, object], *, where: str) -> ModelSettings:
     """
     kind = kind_named(str(values.get("kind", KINDS[0].name)))
     return from_mapping(kind.settings, values, where=where)
-
-
-def build(settings: ModelSettings) -> SequenceModel:
-    """Return an uninitialised model of the kind that the settings name."""
-    module, _, name = kind_named(settings.kind).network.partition(":")
-    networks = importlib.import_module(f"phrasescore.model.networks.{module}")
-    return getattr(networks, name)(settings)

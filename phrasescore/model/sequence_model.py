@@ -6,6 +6,7 @@ letters of docs/architecture.md. A language model reads no source; callers pass 
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
-from phrasescore.model.kinds import ModelSettings
+from phrasescore.model.kinds import ModelSettings, kind_named
 
 END = 0  # the id of </s> on both sides
 UNKNOWN = 1  # the id of <unk> on both sides
@@ -262,3 +263,11 @@ class SequenceModel(StepModel):
             dtype: Type of the recurrent products; ``None`` for the type of the parameters. The
                 output layer always computes in the type of the parameters.
         """
+
+
+def build(settings: ModelSettings) -> SequenceModel:
+    """Return an uninitialised model of the kind that the settings name."""
+    module, _, name = kind_named(settings.kind).network.partition(":")
+    networks = importlib.import_module(f"phrasescore.model.networks.{module}")
+    network: SequenceModel = getattr(networks, name)(settings)
+    return network

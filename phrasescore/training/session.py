@@ -23,8 +23,7 @@ from phrasescore.model.folder import (
     refuse_foreign,
     save_model,
 )
-from phrasescore.model.kinds import build
-from phrasescore.model.sequence_model import END, SequenceModel
+from phrasescore.model.sequence_model import END, SequenceModel, build
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import refuse_link, remove, remove_parts
 from phrasescore.runs.identity import provenance

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.kinds import build, read_settings
-from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.model.kinds import read_settings
+from phrasescore.model.sequence_model import SequenceModel, build
 from phrasescore.training.batches import bucket_plan, uniform_plan
 from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights

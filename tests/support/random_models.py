@@ -11,7 +11,8 @@ from typing import Any
 import torch
 
 from phrasescore.model.folder import LoadedModel, save_model
-from phrasescore.model.kinds import Direction, build, kind_named, read_settings
+from phrasescore.model.kinds import Direction, kind_named, read_settings
+from phrasescore.model.sequence_model import build
 from phrasescore.words.byte_pairs import BytePairs
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 

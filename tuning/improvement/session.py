@@ -28,9 +28,10 @@ from phrasescore.table.input_files import read_lines
 from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
 from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
 from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_training_text
-from tuning.loop.outer_loop import ANOTHER_SEARCH, MORE_ROUNDS
 from tuning.loop.tuning_settings import (
     AND,
+    ANOTHER_SEARCH,
+    MORE_ROUNDS,
     ScoreBenefit,
     TuningRecord,
     TuningSettings,

@@ -23,7 +23,7 @@ continues after the last finished step. A round's folder has its system and its 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,7 @@ from tuning.loop.tuning_settings import (
     TunedRound,
     TuningRecord,
     TuningSettings,
+    warnings_about,
 )
 from tuning.loop.weights import WEIGHTS, WeightPlan
 from tuning.metrics.metric_scores import CandidateStatistics, objective_score
@@ -67,11 +68,8 @@ from tuning.optimizers.optimizer import Weights, rounded
 _STEPS = "steps"
 # as in Moses: if every weight changes by less than this, the weights have converged
 _SAME_WEIGHT = 1e-5
-_LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
-_RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
 # the fields of a run's record that the record of several runs repeats
 _OF_A_RUN = "bleu", "score", "round", "rounds", "why"
-_STILL_RISING = 0.001  # a gain of the last round that promises more
 
 
 @dataclass(frozen=True)
@@ -135,7 +133,7 @@ class TuningResult:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences about a run that brought nothing, still rose, or ran away."""
-        return tuple(_warnings(self.rounds, self.best)) if self.seed is not None else ()
+        return tuple(warnings_about(self.rounds, self.best)) if self.seed is not None else ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,7 +315,7 @@ class Tuning:
             round=best.number,
             rounds=len(rounds),
             why=why,
-            warnings=tuple(_warnings(rounds, best)),
+            warnings=tuple(warnings_about(rounds, best)),
             benefits=benefits,
         )
         record.write(path / RESULT)
@@ -331,37 +329,6 @@ class Tuning:
 def _best(rounds: Sequence[TunedRound]) -> TunedRound:
     """Return the round with the best score (the first, if several are equal)."""
     return max(rounds, key=lambda decoded: decoded.score)
-
-
-_LEAST_PLAUSIBLE_BLEU = 0.01  # less suggests that the texts do not belong together
-# advice, for which another command may have its own
-ANOTHER_SEARCH = "try --optimizer mira, another --seed or a longer dev set"
-MORE_ROUNDS = "more --rounds continue this run"
-
-
-def _warnings(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
-    """Yield a sentence for each sign that the result of a run should not be relied on."""
-    last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
-    if best.number == 1 and best.bleu < 1:
-        yield (
-            "no round decoded better than the start weights, so the search keeps them; "
-            f"{ANOTHER_SEARCH}"
-        )
-    elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
-        yield f"the score was still rising in the last round; {MORE_ROUNDS}"
-    if best.bleu < _LEAST_PLAUSIBLE_BLEU:
-        yield "BLEU is below 1: check that each reference line translates the same source line"
-    if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
-        most = max(each.length_ratio for each in rounds)
-        yield (
-            f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "
-            "reference; the next rounds returned to the best weights"
-        )
-    if abs(best.length_ratio - 1) > _LENGTH_TOLERANCE:
-        yield (
-            f"the translations of the dev set have {best.length_ratio:.2f} words per word of the "
-            "reference; are both prepared like the training text?"
-        )
 
 
 @dataclass(frozen=True)

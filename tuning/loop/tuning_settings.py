@@ -335,3 +335,37 @@ def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tup
     for name, values in weights.items():
         for place, number in enumerate(values):
             yield (name if len(values) == 1 else f"{name}_{place}"), number
+
+
+_STILL_RISING = 0.001  # a gain of the last round that promises more
+_RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
+_LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
+_LEAST_PLAUSIBLE_BLEU = 0.01  # less suggests that the texts do not belong together
+# advice, for which another command may have its own
+ANOTHER_SEARCH = "try --optimizer mira, another --seed or a longer dev set"
+MORE_ROUNDS = "more --rounds continue this run"
+
+
+def warnings_about(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[str]:
+    """Yield a sentence for each sign that the result of a run should not be relied on."""
+    last, earlier = rounds[-1], max((each.score for each in rounds[:-1]), default=best.score)
+    if best.number == 1 and best.bleu < 1:
+        yield (
+            "no round decoded better than the start weights, so the search keeps them; "
+            f"{ANOTHER_SEARCH}"
+        )
+    elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
+        yield f"the score was still rising in the last round; {MORE_ROUNDS}"
+    if best.bleu < _LEAST_PLAUSIBLE_BLEU:
+        yield "BLEU is below 1: check that each reference line translates the same source line"
+    if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
+        most = max(each.length_ratio for each in rounds)
+        yield (
+            f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "
+            "reference; the next rounds returned to the best weights"
+        )
+    if abs(best.length_ratio - 1) > _LENGTH_TOLERANCE:
+        yield (
+            f"the translations of the dev set have {best.length_ratio:.2f} words per word of the "
+            "reference; are both prepared like the training text?"
+        )

@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 
 from phrasescore.analysis.phrases import phrase_summaries
-from phrasescore.model.kinds import build, read_settings
+from phrasescore.model.kinds import read_settings
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import build
 from phrasescore.words.token_sequences import TokenSequences, from_lists
 
 _SIZES: dict[str, Any] = {"hidden": 7, "embedding": 5, "maxout": 4, "rank": 3}

@@ -14,7 +14,8 @@ import torch
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import load_model, load_outside, load_weights, save_model
-from phrasescore.model.kinds import EncoderDecoderSettings, build
+from phrasescore.model.kinds import EncoderDecoderSettings
+from phrasescore.model.sequence_model import build
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 SETTINGS = EncoderDecoderSettings(

@@ -9,7 +9,8 @@ import torch
 
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import load_model, refuse_foreign, save_model
-from phrasescore.model.kinds import EncoderDecoderSettings, build
+from phrasescore.model.kinds import EncoderDecoderSettings
+from phrasescore.model.sequence_model import build
 from phrasescore.words.vocabulary import Vocabulary
 from tests.support.killed import killed_at
 

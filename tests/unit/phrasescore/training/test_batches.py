@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from phrasescore.model.kinds import build, read_settings
-from phrasescore.model.sequence_model import END, Batch, Regularisation
+from phrasescore.model.kinds import read_settings
+from phrasescore.model.sequence_model import END, Batch, Regularisation, build
 from phrasescore.training.batches import in_few_shapes, paper_plan, uniform_plan
 
 

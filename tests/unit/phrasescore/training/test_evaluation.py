@@ -10,7 +10,8 @@ import pytest
 import torch
 
 from phrasescore.errors import ModelError
-from phrasescore.model.kinds import EncoderDecoderSettings, build
+from phrasescore.model.kinds import EncoderDecoderSettings
+from phrasescore.model.sequence_model import build
 from phrasescore.training.evaluation import HeldOutFigure, refuse_divergence
 
 SETTINGS = EncoderDecoderSettings(

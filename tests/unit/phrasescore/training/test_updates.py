@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from phrasescore.errors import StorageError
-from phrasescore.model.kinds import EncoderDecoderSettings, build, read_settings
+from phrasescore.model.kinds import EncoderDecoderSettings, read_settings
 from phrasescore.model.networks.encoder_decoder import EncoderDecoder
+from phrasescore.model.sequence_model import build
 from phrasescore.training.batches import uniform_plan
 from phrasescore.training.encoding import encode
 from phrasescore.training.optimization.flat_weights import FlatWeights
