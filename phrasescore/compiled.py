@@ -120,7 +120,7 @@ else:
 
 
 class _Watch(event.Listener):
-    """Counts the seconds that this process compiles; tells the user if that takes long."""
+    """Measures how long this process compiles, and tells the user if that takes long."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -157,10 +157,13 @@ class _Watch(event.Listener):
                 print(f"{who}compiling for this machine, {how}", file=sys.stderr, flush=True)  # noqa: T201
 
     def tell_seconds(self) -> None:
-        """At the end of the process, print how long it has compiled, if that was told before."""
-        if self._said and self.seconds >= 1:
+        """At exit, print how long this process has compiled code that is kept.
+
+        After an error this does not run, because ``__main__`` ends the process at once.
+        """
+        if self._said and self.seconds >= _PATIENCE and compile_cache.chosen_folder is not None:
             with contextlib.suppress(OSError):
-                print(f"compiling took {self.seconds:.0f} s", file=sys.stderr, flush=True)  # noqa: T201
+                print(progress.compiled_line(self.seconds), file=sys.stderr, flush=True)  # noqa: T201
 
 
 class _Turns(event.Listener):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
+import operator
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
@@ -154,8 +155,8 @@ def add_column(options: AddColumnOptions) -> None:
 
 
 def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
-    """Yield a warning if few pairs at the start of both tables have the same first score."""
-    from phrasescore.table.input_files import open_input
+    """Warn if less than half of the pairs at the start of both tables have equal first scores."""
+    from phrasescore.table.input_files import finite_number, open_input
     from phrasescore.table.phrase_table import PIPES
 
     old = model_files.find_text_table(feature)
@@ -166,17 +167,18 @@ def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
         # the table that is replaced may be damaged
         with contextlib.suppress(InputError), open_input(path) as stream:
             rows = (line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED))
-            scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2})
+            scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2 and row[2].strip()})
     if len(scores) < 2:
         return
     before, after = scores
     both = before.keys() & after.keys()
     # the last score may be that of another model; score and generate keep the first
-    equal = sum(after[pair][:1] == before[pair][:1] for pair in both)
-    if equal < len(both) / 2:  # scores such as 0.2 are equal by chance
+    firsts = [[finite_number(rows[pair][0]) for pair in both] for rows in scores]
+    equal = sum(map(operator.eq, *firsts))
+    if equal < len(both) / 2:  # a few scores, such as 0.2, agree by chance
         yield (
-            f"only {equal} of {len(both)} pairs have the same first score in {new} as in {old}: is "
-            "it another kind of table, or another system's?"
+            f"only {equal} of {len(both)} phrase pairs have the same first score in {new} and "
+            f"{old}: is {new} a table of another kind, or of another system?"
         )
 
 

@@ -196,13 +196,24 @@ def _cuts(runs: Sequence[SortedRun], rows: int) -> list[int]:
 
 
 # for the source side and the target side
+_Starts: TypeAlias = tuple[NDArray[np.int64], NDArray[np.int64]]
 _Numbers: TypeAlias = tuple[NDArray[np.uint32], NDArray[np.uint32]]
-# The links of a sentence pair. First: whether target word t and source word s are linked, at
-# [t, s], counted from 1. The cell before the first words and the cell after the last words of both
-# sentences are True, as if linked; the rest of the border is False. Second: the number of links of
-# each source word. Third, scratch memory: the number of links of each source word into the target
-# span.
-_SentenceLinks: TypeAlias = tuple[NDArray[np.bool_], NDArray[np.int64], NDArray[np.int64]]
+
+
+class _SentenceLinks(NamedTuple):
+    """A sentence pair during extraction.
+
+    Attributes:
+        linked: Whether target word t and source word s are linked, at [t, s], counted from 1.
+            The cell before the first words and the cell after the last words of both sentences are
+            True, as if linked; the rest of the border is False.
+        degree: The number of links of each source word.
+        inside: Scratch memory: the number of links of each source word into the target span.
+    """
+
+    linked: NDArray[np.bool_]
+    degree: NDArray[np.int64]
+    inside: NDArray[np.int64]
 
 
 def extract_phrase_pairs(
@@ -244,7 +255,7 @@ def extract_phrase_pairs(
 
 @compiled
 def _extract(
-    starts: tuple[NDArray[np.int64], NDArray[np.int64]],
+    starts: _Starts,
     links: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]],
     numbers: _Numbers,
     sentences: tuple[int, int],
@@ -271,7 +282,8 @@ def _extract(
             degree[s] += not linked[t + 1, s + 1]
             linked[t + 1, s + 1] = True
         places = source_start, target_start
-        used = _extract_sentence((linked, degree, inside), places, numbers, out, used)
+        here = _SentenceLinks(linked, degree, inside)
+        used = _extract_sentence(here, places, numbers, out, used)
         sentence += 1
     return sentence, used
 

@@ -115,7 +115,9 @@ def score(options: ScoreOptions) -> None:
     from phrasescore.scoring.block_scoring import ComputeSettings, ScoringSettings
     from phrasescore.scoring.table_rescoring import Rescoring, described
 
-    with resumable([options.table], [options.output]), _workers(options) as cluster:
+    if options.cluster is None:
+        options.use_threads()
+    with resumable([options.table], [options.output]), _cluster(options) as cluster:
         rescoring = Rescoring(
             options.table,
             options.output,
@@ -155,10 +157,9 @@ def _append_given(options: ScoreOptions, scores: str) -> None:
     options.show({**done.to_json(), "provenance": used})
 
 
-def _workers(options: ScoreOptions) -> contextlib.AbstractContextManager[Cluster | None]:
-    """Return the cluster to open; or, without ``--cluster``, set the threads of this process."""
+def _cluster(options: ScoreOptions) -> contextlib.AbstractContextManager[Cluster | None]:
+    """Return the cluster to open, if ``--cluster`` is given."""
     if options.cluster is None:
-        options.use_threads()
         return contextlib.nullcontext()
     from phrasescore.cluster import Cluster
 

@@ -249,7 +249,7 @@ class TrainOptions(Device):
     checkpoint_every: float | None = option(
         duration,
         "The time between saves of the training state, from which the same command continues.  "
-        "[default: 5m, or a tenth of --max-time if that is less]",
+        "[default: a tenth of --max-time, but 30s at least and 5m at most]",
         metavar="TIME",
     )
     overwrite: bool = flag("Start again, and replace an existing training state or model.")

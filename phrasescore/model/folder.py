@@ -33,7 +33,7 @@ from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import NO_OUTSIDE_WORDS, OutsideWords, Vocabulary
 
 if TYPE_CHECKING:
-    from phrasescore.model.sequence_model import SequenceModel, build
+    from phrasescore.model.sequence_model import SequenceModel
     from phrasescore.table.block import TokenSpans
 
 # the version of the format; raise it when older programs cannot read new folders (2: byte pairs)
@@ -161,6 +161,8 @@ class LoadedModel:
             ModelError: The weights do not have the names and shapes that the settings require.
         """
         import torch
+
+        from phrasescore.model.sequence_model import build
 
         with torch.device("meta"):  # allocates no memory for other weights
             model = build(self.settings)

@@ -321,7 +321,7 @@ class Ledger:
         """Return the file of a step's entry."""
         return self.folder / f"{name}.json"
 
-    def finished(self, name: str) -> Entry | None:
+    def finished_entry(self, name: str) -> Entry | None:
         """Return the entry of a step that has finished; ``None`` for any other step."""
         entry = read_entry(self.path(name))
         return entry if entry and entry.finished else None

@@ -49,10 +49,15 @@ def serves_a_command() -> bool:
     return isinstance(sys.stderr, EscapingStream)
 
 
-def compiling_told(line: str) -> int:
-    """Return the seconds of compiling that a command has told in this line at its end, or 0.
+def compiled_line(seconds: float) -> str:
+    """Return the line in which a command says how long it has compiled."""
+    return f"compiling took {seconds:.0f} s"
 
-    >>> compiling_told("compiling took 95 s"), compiling_told("round 1: decoding 500 sentences")
+
+def compiled_seconds(line: str) -> int:
+    """Return the seconds in a line of `compiled_line`, or 0 for any other line.
+
+    >>> compiled_seconds(compiled_line(95.2)), compiled_seconds("round 1: decoding 500 sentences")
     (95, 0)
     """
     found = _COMPILED.fullmatch(line)

@@ -35,7 +35,8 @@ RecipeName = Literal["fast", "paper"]
 
 DEFAULT_EPOCHS = 10
 MAX_LENGTH = 50  # maximum words of a training sentence; the larger of the paper's two limits
-_SECONDS_TO_SAVE, _SHARE_TO_SAVE = 300.0, 0.1  # time, or share of --max-time, between checkpoints
+# the time between checkpoints is a tenth of --max-time, within these bounds, in seconds
+_CHECKPOINT_SHARE, _MIN_CHECKPOINT, _MAX_CHECKPOINT = 0.1, 30.0, 300.0
 HELD_OUT_SHARE_OF_TEXT = 1000  # one sentence in a thousand is held out, as in the paper
 
 
@@ -147,8 +148,10 @@ class TrainingSettings:
     @property
     def seconds_between_checkpoints(self) -> float:
         """The time after which the state of the training is saved again."""
-        usual = min(_SECONDS_TO_SAVE, _SHARE_TO_SAVE * (self.max_time or math.inf))
-        return usual if self.checkpoint_every is None else self.checkpoint_every
+        if self.checkpoint_every is not None:
+            return self.checkpoint_every
+        share = _CHECKPOINT_SHARE * (self.max_time or math.inf)
+        return min(max(share, _MIN_CHECKPOINT), _MAX_CHECKPOINT)
 
     def check(self) -> None:
         """Check options and the number of files before any file is read.

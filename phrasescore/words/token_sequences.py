@@ -110,7 +110,7 @@ def as_matrix(sequences: TokenSequences) -> tuple[NDArray[np.int64], NDArray[np.
     """
     lengths = sequences.lengths
     inside = np.arange(int(lengths.max(initial=0))) < lengths[:, None]
-    ids = np.zeros(inside.shape, np.int64)
+    ids = np.zeros(inside.shape, np.int64)  # 0 is the id of </s>
     ids[inside] = sequences.tokens
     return ids, lengths
 

@@ -47,7 +47,10 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
     assert (folder / "moses.ini").read_bytes() == INI
     (folder / "new").write_bytes(TABLE.replace(b"0.5 1e-50", b"0.4 0.3"))
     other = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
-    assert b"warning: only 0 of 1 pairs have the same first score in new as in old" in other.stderr
+    assert (
+        b"warning: only 0 of 1 phrase pairs have the same first score in new and old"
+        in other.stderr
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,7 +94,9 @@ def test_chance_does_not_hide_another_kind_of_table(phrasescore: Phrasescore, fo
     scores = [b"0.2 0.6\n", b"0.2 0.6\n", *[b"0.6 0.2\n"] * 3]
     (folder / "new").write_bytes(b"".join(map(bytes.__add__, pairs, scores)))
     done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
-    assert b"warning: only 2 of 5 pairs have the same first score in new as in old" in done.stderr
+    assert (
+        b"warning: only 2 of 5 phrase pairs have the same first score in new and old" in done.stderr
+    )
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Phrasescore
 from tests.support.toy_system import write_toy_system
 
-TOLD = b": the lengths of lines do not go with those of %b (correlation %b"
+TOLD = b": the lengths of lines 1 to 120 do not match those of %b (correlation %b"
 
 
 def write(path: Path, lengths: list[int], word: str) -> None:

@@ -324,7 +324,7 @@ class ResultsKeeper:
             for text, references in self._references.items()
         }
         weights = {} if run.system.translate else read_weights_file(run.weights)
-        entries = {step.name: self._ledger.finished(step.name) for step in run.steps()}
+        entries = {step.name: self._ledger.finished_entry(step.name) for step in run.steps()}
         seconds = {name: entry.seconds for name, entry in entries.items() if entry}
         made = self._provenance
         if before is not None and before.provenance and before.texts == texts:

@@ -249,7 +249,8 @@ class Runner:
 
     def printed(self, step: CommandStep) -> list[str]:
         """Return the lines that a step's command has printed since it was started last."""
-        log = self.log(step).read_text("utf-8", "replace")
+        path = self.log(step)
+        log = path.read_text("utf-8", "replace") if path.exists() else ""  # users may delete logs
         lines = log.rpartition(f"$ {step.work}\n")[2].split("\n")
         return [line.strip() for line in lines if line.strip()]
 

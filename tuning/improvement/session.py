@@ -22,12 +22,12 @@ from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
 from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
 from phrasescore.runs.lock import held
-from phrasescore.runs.progress import Say, compiling_told
+from phrasescore.runs.progress import Say, compiled_seconds
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
-from phrasescore.table.input_files import read_lines
+from phrasescore.table.input_files import CHECK_LINES, read_lines
 from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
 from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
-from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_training_text
+from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_texts
 from tuning.loop.tuning_settings import (
     AND,
     ANOTHER_SEARCH,
@@ -41,9 +41,9 @@ from tuning.metrics.metric_settings import ScoreTable, gain_in_words, points
 from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
-_MEASURED = "decode.untuned"  # the step that tells how long a decoding takes
+_TIMED_STEP = "decode.untuned"  # its seconds tell how long a decoding takes
 ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
-_FEWEST_OF_BASELINE = 4  # they bring nearly all that eight do (docs/tuning.md)
+_FEWEST_OF_BASELINE = 4  # four rounds end at most 0.5 BLEU below eight (docs/tuning.md)
 # Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
 # English-Hausa's dev set, six more rounds after the second bring 0.22 BLEU, and models that were
 # trained for minutes nothing. A language model in the search doubles the time of a decoding, and
@@ -122,7 +122,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         say(f"note: --time is {time:.0f} seconds; for minutes, write {time:.0f}m")
     check_texts(plan)
     check_tokens(plan, say)
-    warn_of_training_text(plan, say)
+    warn_of_texts(plan, say)
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
@@ -140,14 +140,16 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._costs: dict[str, float] = {}  # the seconds of --time that give each tuning a round
+        self._costs: dict[
+            str, float
+        ] = {}  # for each tuning, the seconds of --time that a round needs
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self) -> ImproveRecord:
         """Run all steps, and write the page and the record."""
         plan = self._plan
         self._do(plan.first_steps())
-        once = self._seconds_of(_MEASURED) * _OPTIMISED
+        once = self._seconds_of(_TIMED_STEP) * _OPTIMISED
         self._costs[tuning_of("baseline")] = once / _BASELINE_SHARE
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, once / _BASELINE_SHARE))
         if self._time is not None:
@@ -190,9 +192,10 @@ class _Improvement:
 
     def _foresee(self, time: float, end: float) -> None:
         """Note when all steps will end; tell the user, once, if that is clearly after ``time``."""
-        is_news = (self._end or 0.0) <= _CLEARLY_LONGER * time < end
-        if is_news and not self._runner.ledger.finished("pack"):
-            seconds = self._seconds_of(_MEASURED)
+        before = _read(self._plan.folder / RESULT, ImproveRecord)
+        is_done = before.verdict and before.provenance["settings"]["time"] == time
+        if (self._end or 0.0) <= _CLEARLY_LONGER * time < end and not is_done:
+            seconds = self._seconds_of(_TIMED_STEP)
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
                 f"--time: about {end / 60:.0f} min"
@@ -218,7 +221,7 @@ class _Improvement:
         """Print what a step of building or tuning has told the user."""
         if step.work.words[1] in ("build", "preprocess", "tune"):
             for line in self._runner.printed(step):
-                if line.startswith(("note: ", "warning: ")):
+                if line.startswith(("note: ", "warning: ")) and not line.endswith(CHECK_LINES):
                     self._say(f"{step.name}: {self._advised(line, step)}")
 
     def _advised(self, warning: str, step: CommandStep) -> str:
@@ -228,7 +231,7 @@ class _Improvement:
             rounds = int(step.limits.get("--rounds", ROUNDS))
         if rounds < ROUNDS:
             minutes = math.ceil(time_for(rounds + 1, self._costs[step.name]) / 60)
-            advice = f"--time {minutes}m gives more rounds"
+            advice = f"about --time {minutes}m allows one more round (at most {ROUNDS})"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
         return warning.replace(MORE_ROUNDS, advice)
 
@@ -236,13 +239,13 @@ class _Improvement:
     def _seconds(self) -> dict[str, float]:
         """The seconds of each finished step, also of earlier calls."""
         done = [step.name for step in self._steps if step.name in self._runner.done]
-        entries = {name: self._runner.ledger.finished(name) for name in done}
+        entries = {name: self._runner.ledger.finished_entry(name) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     def _seconds_of(self, name: str) -> float:
-        """Return the seconds of a finished step, without compiling, which happens only once."""
+        """Return the seconds of a finished step, minus those of compiling, which happens once."""
         (step,) = (each for each in self._steps if each.name == name)
-        return self._seconds[name] - sum(map(compiling_told, self._runner.printed(step)))
+        return self._seconds[name] - sum(map(compiled_seconds, self._runner.printed(step)))
 
     @property
     def _spent(self) -> float:
@@ -304,7 +307,7 @@ class _Improvement:
 
     def _not_lowered(self, step: str, option: str, limit: float) -> float:
         """Return the limit, or the finished step's limit if that is higher."""
-        entry = self._runner.ledger.finished(step)
+        entry = self._runner.ledger.finished_entry(step)
         return max(limit, entry.settings.get(option, 0)) if entry else limit
 
     def _phrase_passes(self, time: float) -> float:
@@ -330,14 +333,14 @@ def few_passes(passes: float) -> str:
 
 
 def rounds_for(time: float | None, cost: float) -> int:
-    """Return the rounds of a tuning; the last decoding costs as much of the time as a round."""
+    """Return how many rounds fit if each round, and the last decoding, needs ``cost`` seconds."""
     if time is None:
         return ROUNDS
     return min(ROUNDS, max(_FEWEST_ROUNDS, int(time / max(cost, 1e-9)) - 1))
 
 
 def time_for(rounds: int, cost: float) -> float:
-    """Return the least time for which `rounds_for` returns so many rounds."""
+    """Return the time for which `rounds_for` returns this number of rounds, 3 or more."""
     return (rounds + 1) * cost
 
 

@@ -1,4 +1,4 @@
-"""Checks of the texts that ``improve`` is given, before any long step."""
+"""Checks of the texts and the system that ``improve`` is given, before any long step."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from moses_integration.ini.rescoring_file import Rescoring
 from moses_integration.text.preparation import SETTINGS_FILE, decode_line, read_settings
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.progress import Say
-from phrasescore.table.input_files import file_looks_raw, read_lines
+from phrasescore.table.input_files import CHECK_LINES, alignment_problem, file_looks_raw, read_lines
 from phrasescore.table.phrase_table import SIDES
 from tuning.improvement.plan import ImprovePlan
 
@@ -23,8 +23,9 @@ def check_texts(plan: ImprovePlan) -> None:
     """Check the texts before any long step.
 
     Raises:
-        InputError: A text is missing or empty, texts have different numbers of lines, a raw dev set
-            is not UTF-8, or the sides of the dev set are swapped.
+        InputError: A text is missing or empty, texts have different numbers of lines, or a raw dev
+            set is not UTF-8.
+        SettingsError: The sides of a text are swapped, or the system has models that rescore.
         IniError: The system has no phrase table in text form.
     """
     if plan.system is not None:
@@ -86,8 +87,12 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
             raise InputError(problem, path=path, remedy=remedy)
 
 
-def warn_of_training_text(plan: ImprovePlan, say: Say) -> None:
-    """Warn if the dev set is part of the parallel text, so that its BLEU says nothing."""
+def warn_of_texts(plan: ImprovePlan, say: Say) -> None:
+    """Warn of misaligned texts, and of a dev set that is part of the parallel text."""
+    for source, target in (plan.parallel, plan.dev):
+        problem = alignment_problem(read_lines(source), read_lines(target), target)
+        if problem is not None:
+            say(f"warning: {source}: {problem}; {CHECK_LINES}")
     dev = set(zip(*map(read_lines, plan.dev), strict=False))
     seen = {pair for pair in zip(*map(read_lines, plan.parallel), strict=False) if pair in dev}
     if len(seen) > _MOST_SEEN * len(dev):

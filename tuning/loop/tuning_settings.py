@@ -1,4 +1,4 @@
-"""Settings of optimisation, tuning and reranking, and the record of tuning; no heavy imports."""
+"""Settings of optimisation, tuning and reranking; the record of tuning, and warnings about it."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ from tuning.improvement.session import (
     shared,
     time_for,
 )
-from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_training_text
+from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_texts
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
 from tuning.metrics.significance import SystemDifference
 
@@ -218,7 +218,7 @@ def test_a_dev_set_from_the_training_text(tmp_path: Path) -> None:
     for path, seen in zip(dev, texts, strict=True):
         lines = seen.read_text().split("\n")
         path.write_text("\n".join([*lines[:5], *(f"new {number}" for number in range(95)), ""]))
-    warn_of_training_text(ImprovePlan(tmp_path / "better", None, texts, dev), said.append)
+    warn_of_texts(ImprovePlan(tmp_path / "better", None, texts, dev), said.append)
     assert said == []
-    warn_of_training_text(ImprovePlan(tmp_path / "better", None, texts, texts), said.append)
+    warn_of_texts(ImprovePlan(tmp_path / "better", None, texts, texts), said.append)
     assert "100 of 100 sentence pairs of the dev set are in the parallel text" in said[0]
