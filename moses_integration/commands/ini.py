@@ -166,8 +166,9 @@ def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
     for path in (old, new):
         # the table that is replaced may be damaged
         with contextlib.suppress(InputError), open_input(path) as stream:
-            rows = (line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED))
-            scores.append({tuple(row[:2]): row[2].split() for row in rows if len(row) > 2 and row[2].strip()})
+            rows = [line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED)]
+            whole = [row for row in rows if len(row) > 2 and row[2].strip()]
+            scores.append({tuple(row[:2]): row[2].split() for row in whole})
     if len(scores) < 2:
         return
     before, after = scores
