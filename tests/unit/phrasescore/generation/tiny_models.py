@@ -14,9 +14,8 @@ from phrasescore.model.kinds import (
     RnnEncdecSettings,
     RnnSearchSettings,
     UnitName,
-    build,
 )
-from phrasescore.model.sequence_model import SequenceModel
+from phrasescore.model.sequence_model import SequenceModel, build
 from phrasescore.words.token_sequences import from_lists
 from tests.support.unshared_scorer import UnsharedScorer
 

@@ -13,9 +13,8 @@ from phrasescore.model.kinds import (
     ModelSettings,
     RnnEncdecSettings,
     RnnSearchSettings,
-    build,
 )
-from phrasescore.model.sequence_model import Initialisation
+from phrasescore.model.sequence_model import Initialisation, build
 
 # large enough for exact statistics
 SIZES: dict[str, Any] = {"source_vocabulary": 900, "target_vocabulary": 700}

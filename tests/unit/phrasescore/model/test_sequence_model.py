@@ -16,9 +16,8 @@ from phrasescore.model.kinds import (
     RnnEncdecSettings,
     RnnLmSettings,
     RnnSearchSettings,
-    build,
 )
-from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
+from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel, build
 
 SIZES: dict[str, Any] = {"source_vocabulary": 9, "target_vocabulary": 8}
 SIZES |= {"hidden": 6, "embedding": 4, "rank": 3}
