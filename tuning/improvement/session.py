@@ -27,7 +27,7 @@ from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_
 from phrasescore.table.input_files import CHECK_LINES, read_lines
 from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
 from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
-from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_texts
+from tuning.improvement.text_checks import check_texts, check_tokens, text_warnings
 from tuning.loop.tuning_settings import (
     AND,
     ANOTHER_SEARCH,
@@ -91,7 +91,7 @@ class ImproveRecord(Record):
             part may have no estimate.
         passes: The passes over its examples that the training of each part made.
         seconds: The time of each step.
-        warnings: Reasons not to rely on the tuning of the result.
+        warnings: Reasons not to rely on the texts, or on the tuning of the result.
         provenance: The provenance of the result.
     """
 
@@ -122,7 +122,9 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         say(f"note: --time is {time:.0f} seconds; for minutes, write {time:.0f}m")
     check_texts(plan)
     check_tokens(plan, say)
-    warn_of_texts(plan, say)
+    warnings = tuple(text_warnings(plan))
+    for warning in warnings:
+        say(f"warning: {warning}")
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
         work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
@@ -132,7 +134,7 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         begin(plan.folder, work, inputs, "name a new folder, or give the inputs as before")
         if not has_record(plan.folder, ImproveRecord):
             ImproveRecord().write(plan.folder / RESULT)
-        return _Improvement(plan, time, passes, say).run()
+        return _Improvement(plan, time, passes, say).run(warnings)
 
 
 class _Improvement:
@@ -145,8 +147,8 @@ class _Improvement:
         ] = {}  # for each tuning, the seconds of --time that a round needs
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
-    def run(self) -> ImproveRecord:
-        """Run all steps, and write the page and the record."""
+    def run(self, warnings: tuple[str, ...]) -> ImproveRecord:
+        """Run all steps, and write the page and the record, with warnings of the given texts."""
         plan = self._plan
         self._do(plan.first_steps())
         once = self._seconds_of(_TIMED_STEP) * _OPTIMISED
@@ -183,7 +185,10 @@ class _Improvement:
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
-            warnings=tuple(self._advised(each, tuning) for each in self._tuned(final).warnings),
+            warnings=(
+                *warnings,
+                *(self._advised(each, tuning) for each in self._tuned(final).warnings),
+            ),
             provenance=provenance(inputs=plan.inputs, settings=asked),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from moses_integration.doctor.texts import Text, TextWords
 from moses_integration.ini.rescoring_file import Rescoring
@@ -87,18 +88,18 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
             raise InputError(problem, path=path, remedy=remedy)
 
 
-def warn_of_texts(plan: ImprovePlan, say: Say) -> None:
-    """Warn of misaligned texts, and of a dev set that is part of the parallel text."""
+def text_warnings(plan: ImprovePlan) -> Iterator[str]:
+    """Yield a warning of misaligned texts, and of a dev set that is part of the parallel text."""
     for source, target in (plan.parallel, plan.dev):
         problem = alignment_problem(read_lines(source), read_lines(target), target)
         if problem is not None:
-            say(f"warning: {source}: {problem}; {CHECK_LINES}")
+            yield f"{source}: {problem}; {CHECK_LINES}"
     dev = set(zip(*map(read_lines, plan.dev), strict=False))
     seen = {pair for pair in zip(*map(read_lines, plan.parallel), strict=False) if pair in dev}
     if len(seen) > _MOST_SEEN * len(dev):
-        say(
-            f"warning: {len(seen):,} of {len(dev):,} sentence pairs of the dev set are in the "
-            "parallel text, so its BLEU is too high: take them out of one of the two"
+        yield (
+            f"{len(seen):,} of {len(dev):,} sentence pairs of the dev set are in the parallel "
+            "text, so its BLEU is too high: take them out of one of the two"
         )
 
 

@@ -23,7 +23,7 @@ from tuning.improvement.session import (
     shared,
     time_for,
 )
-from tuning.improvement.text_checks import check_texts, check_tokens, warn_of_texts
+from tuning.improvement.text_checks import check_texts, check_tokens, text_warnings
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
 from tuning.metrics.significance import SystemDifference
 
@@ -211,14 +211,26 @@ def test_raw_texts_are_refused_for_a_system_of_tokens(tmp_path: Path) -> None:
 
 def test_a_dev_set_from_the_training_text(tmp_path: Path) -> None:
     """A warning says so; a few common sentences are no reason for it."""
-    texts, said = (tmp_path / "a", tmp_path / "b"), list[str]()
+    texts = tmp_path / "a", tmp_path / "b"
     for path in texts:
         path.write_text("".join(f"{path.name} {number}\n" for number in range(100)))
     dev = tmp_path / "c", tmp_path / "d"
     for path, seen in zip(dev, texts, strict=True):
         lines = seen.read_text().split("\n")
         path.write_text("\n".join([*lines[:5], *(f"new {number}" for number in range(95)), ""]))
-    warn_of_texts(ImprovePlan(tmp_path / "better", None, texts, dev), said.append)
-    assert said == []
-    warn_of_texts(ImprovePlan(tmp_path / "better", None, texts, texts), said.append)
-    assert "100 of 100 sentence pairs of the dev set are in the parallel text" in said[0]
+    assert [*text_warnings(ImprovePlan(tmp_path / "better", None, texts, dev))] == []
+    (warning,) = text_warnings(ImprovePlan(tmp_path / "better", None, texts, texts))
+    assert "100 of 100 sentence pairs of the dev set are in the parallel text" in warning
+
+
+def test_misaligned_texts(tmp_path: Path) -> None:
+    """Before any step, a warning names a text that is shifted by one line."""
+    lines = ["word " * (number * 7 % 23) for number in range(100)]
+    source, target, shifted = tmp_path / "a", tmp_path / "b", tmp_path / "c"
+    for path, content in ((source, lines), (target, lines), (shifted, lines[1:] + lines[:1])):
+        path.write_text("".join(f"{line}{path.name}\n" for line in content))
+    given, dev = (source, target), (source, shifted)
+    found = [*text_warnings(ImprovePlan(tmp_path / "better", None, given, dev))]
+    assert [
+        warning.startswith(f"{source}: the lengths of lines 1 to 100 ") for warning in found
+    ] == [True]
