@@ -155,7 +155,8 @@ class _Improvement:
         self._costs[tuning_of("baseline")] = once / _BASELINE_SHARE
         rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, once / _BASELINE_SHARE))
         if self._time is not None:
-            self._foresee(self._time, self._spent + least_time(self._time, once, rounds))
+            end = self._spent + least_time(self._time, once, rounds) + self._rescoring
+            self._foresee(self._time, end)
         rounds = self._tune("baseline", rounds)
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
@@ -203,7 +204,7 @@ class _Improvement:
             seconds = self._seconds_of(_TIMED_STEP)
             self._say(
                 f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
-                f"--time: about {end / 60:.0f} min"
+                f"--time: up to about {end / 60:.0f} min"
             )
         self._end = max(end, time)
 
@@ -219,7 +220,7 @@ class _Improvement:
         spent = self._spent
         told = f"{spent / 60:.0f} min"
         if self._end is not None:
-            told += f", about {max(0.0, self._end - spent) / 60:.0f} min left"
+            told += f", up to about {max(0.0, self._end - spent) / 60:.0f} min left"
         self._say(f"[{told}] {step.work}")
 
     def _relay(self, step: CommandStep) -> None:
@@ -259,6 +260,11 @@ class _Improvement:
         lanes = [sum(seconds.pop(part.training, 0.0) for part in lane) for lane in self._plan.lanes]
         return sum(seconds.values()) + max(lanes)
 
+    @property
+    def _rescoring(self) -> float:
+        """The seconds that rescoring the dev set may take."""
+        return len(Text.read(self._plan.dev_texts[0]).lines) * _SECONDS_TO_RESCORE
+
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
         if self._time is None:
@@ -271,8 +277,7 @@ class _Improvement:
         def divide() -> dict[str, Any]:
             spent = self._spent
             after = rounds_for(time, once / _TUNING_SHARE)
-            lines = len(Text.read(self._plan.dev_texts[0]).lines)
-            rest = _TUNINGS * (after + 1) * once + lines * _SECONDS_TO_RESCORE
+            rest = _TUNINGS * (after + 1) * once + self._rescoring
             left = max(_LEAST_TRAINING * time, time - spent - rest)
             return {"rounds": after, "end": spent + left + rest, "training": left}
 
