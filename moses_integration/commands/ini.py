@@ -155,7 +155,7 @@ def add_column(options: AddColumnOptions) -> None:
 
 
 def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
-    """Warn if less than half of the pairs at the start of both tables have equal first scores."""
+    """Warn if fewer than half of the pairs at the start of both tables have equal first scores."""
     from phrasescore.table.input_files import finite_number, open_input
     from phrasescore.table.phrase_table import PIPES
 

@@ -47,7 +47,7 @@ from phrasescore.runs.final_names import open_output, own_folder, write_atomical
 from phrasescore.runs.identity import provenance, sha256_of
 from phrasescore.runs.ledger import FunctionStep, Outcome, Step, run_steps
 from phrasescore.runs.results import RESULT
-from phrasescore.table.input_files import CHECK_LINES, alignment_problem, read_lines
+from phrasescore.table.input_files import misaligned_files
 from phrasescore.table.line_assembly import Phrases
 
 # a corpus that loses more pairs was probably prepared wrongly
@@ -184,11 +184,9 @@ class _Builder:
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
         kept = sum(done.kept)
         warnings = [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else []
-        source, target = map(read_lines, texts[:2])
-        problem = alignment_problem(source, target, self._inputs.target)
-        if problem is not None:
-            warnings.append(f"{self._inputs.source}: {problem}; {CHECK_LINES}")
         files = self._inputs.source, self._inputs.target
+        if (warning := misaligned_files(*files)) is not None:
+            warnings.append(warning)
         languages = zip(files, settings.tokenize or (), strict=False)
         notes = [f"{path}: {note}" for path, code in languages for note in language_notes([code])]
         with open_output(self._folder.kept) as stream:

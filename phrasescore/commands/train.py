@@ -22,7 +22,7 @@ from phrasescore.commands.options import (
 )
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
 from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
-from phrasescore.table.input_files import CHECK_LINES, alignment_problem, file_looks_raw, read_lines
+from phrasescore.table.input_files import file_looks_raw, misaligned_files
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
     DEFAULTS,
@@ -295,9 +295,6 @@ def train(options: TrainOptions) -> None:
     for path in texts if kind.of_sentences else ():
         if file_looks_raw(path):
             click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
-    if kind.of_sentences and kind.reads_source:
-        source, target = map(read_lines, texts)
-        problem = alignment_problem(source, target, texts[1])
-        if problem is not None:
-            click.echo(f"warning: {texts[0]}: {problem}; {CHECK_LINES}", err=True)
+    if kind.translates and (warning := misaligned_files(*texts)) is not None:
+        click.echo(f"warning: {warning}", err=True)
     train_model(options.training)

@@ -208,6 +208,11 @@ class Kind:
             return "phrases"
         return "sentences" if self.reads_source else "text"
 
+    @property
+    def translates(self) -> bool:
+        """Whether it learns to translate sentences."""
+        return self.learns_from == "sentences"
+
 
 _TABLE, _TEXTS, _TEXT = ("PHRASE-TABLE",), ("SOURCE-TEXT", "TARGET-TEXT"), ("TEXT",)
 _SENTENCE_SIZES = {"hidden": 512, "embedding": 256, "rank": 256}

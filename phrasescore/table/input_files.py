@@ -194,6 +194,12 @@ def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: obj
     return None
 
 
+def misaligned_files(source: str | Path, target: str | Path) -> str | None:
+    """Return a warning for the user if two files seem misaligned; see `alignment_problem`."""
+    problem = alignment_problem(read_lines(source), read_lines(target), target)
+    return None if problem is None else f"{source}: {problem}; {CHECK_LINES}"
+
+
 def read_whole(path: str | Path) -> bytes:
     """Return the content of a file of settings, which has at most 16 MiB; see `open_input`."""
     with open_input(path) as stream:

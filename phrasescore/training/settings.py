@@ -77,17 +77,17 @@ DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
     ("text", "fast"): Defaults(patience=5, held_out_sources=500, dropout=0.15),
     ("text", "paper"): Defaults(patience=10, held_out_sources=500, evaluations=None),
 }
-# for each option that not every kind of model has, the attributes of `Kind` that are true if a kind
+# for each option that not every kind of model has, the attribute of `Kind` that is true if a kind
 # has it; an option with the name of a model's setting belongs to the kinds with this setting
 _BELONGS_TO = {
-    "source_words": ("reads_source",),
-    "byte_pairs": ("reads_source", "of_sentences"),
-    "held_out_sources": ("reads_source",),
-    "held_out_text": ("of_sentences",),
-    "max_length": ("of_sentences",),
-    "dropout": ("of_sentences",),
-    "label_smoothing": ("of_sentences",),
-    "direction": ("reads_source",),
+    "source_words": "reads_source",
+    "byte_pairs": "translates",
+    "held_out_sources": "reads_source",
+    "held_out_text": "of_sentences",
+    "max_length": "of_sentences",
+    "dropout": "of_sentences",
+    "label_smoothing": "of_sentences",
+    "direction": "reads_source",
 }
 _SIZES = {each.name for kind in KINDS for each in dataclasses.fields(kind.settings)} - {"kind"}
 
@@ -346,7 +346,7 @@ class TrainingSettings:
 def _has(kind: Kind, option: str) -> bool:
     """Tell whether a kind of model has an option."""
     if option in _BELONGS_TO:
-        return all(getattr(kind, attribute) for attribute in _BELONGS_TO[option])
+        return bool(getattr(kind, _BELONGS_TO[option]))
     return option not in _SIZES or option in {
         each.name for each in dataclasses.fields(kind.settings)
     }

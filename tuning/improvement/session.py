@@ -142,9 +142,7 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._costs: dict[
-            str, float
-        ] = {}  # for each tuning, the seconds of --time that a round needs
+        self._costs = dict[str, float]()  # for each tuning, the seconds of --time per round
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self, warnings: tuple[str, ...]) -> ImproveRecord:

@@ -10,7 +10,7 @@ from moses_integration.ini.rescoring_file import Rescoring
 from moses_integration.text.preparation import SETTINGS_FILE, decode_line, read_settings
 from phrasescore.errors import InputError, SettingsError, counted
 from phrasescore.runs.progress import Say
-from phrasescore.table.input_files import CHECK_LINES, alignment_problem, file_looks_raw, read_lines
+from phrasescore.table.input_files import file_looks_raw, misaligned_files, read_lines
 from phrasescore.table.phrase_table import SIDES
 from tuning.improvement.plan import ImprovePlan
 
@@ -90,10 +90,7 @@ def check_tokens(plan: ImprovePlan, say: Say) -> None:
 
 def text_warnings(plan: ImprovePlan) -> Iterator[str]:
     """Yield a warning of misaligned texts, and of a dev set that is part of the parallel text."""
-    for source, target in (plan.parallel, plan.dev):
-        problem = alignment_problem(read_lines(source), read_lines(target), target)
-        if problem is not None:
-            yield f"{source}: {problem}; {CHECK_LINES}"
+    yield from filter(None, (misaligned_files(*pair) for pair in (plan.parallel, plan.dev)))
     dev = set(zip(*map(read_lines, plan.dev), strict=False))
     seen = {pair for pair in zip(*map(read_lines, plan.parallel), strict=False) if pair in dev}
     if len(seen) > _MOST_SEEN * len(dev):

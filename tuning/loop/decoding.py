@@ -39,7 +39,7 @@ from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress, Say
-from phrasescore.table.input_files import CHECK_LINES, alignment_problem, open_input, read_lines
+from phrasescore.table.input_files import misaligned_files, open_input, read_lines
 from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words
 from tuning.loop.tuning_settings import TuningSettings
@@ -83,8 +83,8 @@ def read_source(settings: TuningSettings, count: int, say: Say) -> list[bytes]:
             "translations are empty, too"
         )
     for reference in settings.references:
-        if (problem := alignment_problem(lines, read_lines(reference), reference)) is not None:
-            say(f"warning: {settings.source}: {problem}; {CHECK_LINES}")
+        if (warning := misaligned_files(settings.source, reference)) is not None:
+            say(f"warning: {warning}")
     return lines
 
 
