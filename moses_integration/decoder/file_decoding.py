@@ -52,6 +52,8 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
         if not is_raw and settings.exists() and read_settings(settings).source.takes_raw_text:
             advice = f"with --raw it is prepared as {settings} says"
         click.echo(f"warning: the input looks like raw text; {advice}", err=True)
+    if not sentences:
+        click.echo("note: the input is empty", err=True)
     files = {Path(path).with_name(FILTER_WORDS) for _, _, path in named_paths(ini)}
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))

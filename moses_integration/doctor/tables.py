@@ -84,6 +84,7 @@ class ScoreSurvey:
             infinite for Moses.
         lowest: (scores,) float64, the lowest value of each score.
         highest: (scores,) float64, the highest value of each score.
+        repeated: (scores - 1,) bool, whether the last score equals each earlier one in every line.
     """
 
     scores: int
@@ -92,6 +93,7 @@ class ScoreSurvey:
     def __post_init__(self) -> None:
         self.zeros, self.floored, self.infinite = np.zeros((3, self.scores), np.int64)
         self.lowest, self.highest = np.full((2, self.scores), [[np.inf], [-np.inf]])
+        self.repeated = np.full(max(0, self.scores - 1), True)
 
     def add(self, block: TableBlock) -> None:
         """Count the scores of some lines."""
@@ -103,16 +105,23 @@ class ScoreSurvey:
         self.zeros += (values == 0).sum(axis=0)
         self.lowest = np.minimum(self.lowest, values.min(axis=0))
         self.highest = np.maximum(self.highest, values.max(axis=0))
+        self.repeated &= (values[:, :-1] == values[:, -1:]).all(axis=0)
         self.lines += len(block)
 
-    def warnings(self) -> tuple[str, ...]:
-        """Return one sentence for each score that is floored in some lines."""
-        counts = zip(self.zeros.tolist(), self.floored.tolist(), strict=True)
-        return tuple(
-            f"score {number} {floored_share(floored, zeros, self.lines)}"
-            for number, (zeros, floored) in enumerate(counts, 1)
-            if floored
-        )
+    def warnings(self) -> Iterator[str]:
+        """Yield a sentence for each score that is floored in some lines, and for a repeated one."""
+        for index in np.flatnonzero(self.floored).tolist():
+            floored, zeros = int(self.floored[index]), int(self.zeros[index])
+            yield f"score {index + 1} {floored_share(floored, zeros, self.lines)}"
+        yield from self.repetition()
+
+    def repetition(self) -> Iterator[str]:
+        """Yield a sentence if the last score says nothing new."""
+        for index in np.flatnonzero(self.repeated)[: self.lines > 1].tolist():
+            yield (
+                f"score {self.scores} equals score {index + 1} in every line; "
+                "was the same model's score appended twice?"
+            )
 
 
 def floored_share(floored: int, zeros: int, lines: int) -> str:
@@ -358,6 +367,8 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 "phrases, and MERT may give it any weight",
                 "leave the score out, or freeze it with tuneable-components",
             )
+    for what in scores.repetition():
+        found.warning(path, what, "score the table without it, or with --replace-column")
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
             path,

@@ -386,6 +386,7 @@ class NBestRescoring:
             lambda counts, done: _blocks(self.path, skip=done),
             self._rescored,
             NBestCounts(),
+            check=lambda: _blocks(self.path),
             what="rescoring",
             unit="candidates",
         )
@@ -479,7 +480,7 @@ def _warn_of_unknown(models: Sequence[NBestModel], source: Sequence[tuple[bytes,
                 click.echo(f"{said}\n{warning}", err=True)
 
 
-def _blocks(path: str | Path, skip: int) -> Iterator[list[bytes]]:
+def _blocks(path: str | Path, skip: int = 0) -> Iterator[list[bytes]]:
     with open_input(path) as stream:
         for number, size in enumerate(block_sizes(LINES_PER_BLOCK)):
             lines = list(itertools.islice(stream, size))

@@ -194,7 +194,7 @@ def language_notes(languages: Iterable[str]) -> list[str]:
     known = _languages_with_rules()
     note = (
         "the tokeniser has no rules for {}: it uses the abbreviations of English and cuts at "
-        "apostrophes"
+        "apostrophes; look at some lines that it prepared"
     )
     return [note.format(each) for each in languages if each not in known]
 

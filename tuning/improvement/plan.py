@@ -6,7 +6,7 @@ All outputs are in one folder:
   ``dev.target``, the dev set prepared like its text (and ``more.target.gz``, further text);
   otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
-* ``speed/``: a phrase model that was trained for seconds, to measure its speed;
+* ``speed/``: phrase models that were trained for seconds, to measure their speed;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
 * ``inis/``: the tuned baseline with new parts, before their tuning;
 * ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
@@ -17,6 +17,7 @@ All outputs are in one folder:
 from __future__ import annotations
 
 import importlib.util
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,6 +74,7 @@ Parts = Sequence[Part]
 # A training that is planned for more passes over little text stops before its rate has fallen:
 # on Indonesian with 6.41 nats a word on unseen sentences, instead of 6.28 with 3 passes.
 _MOST_PASSES_OF_TEXT = 5
+_SECONDS_TO_MEASURE = 10
 # With few words, fewer merges leave pieces that are frequent enough to be learnt.
 _MERGES, _FEW_MERGES, _MANY_WORDS = 5000, 2000, 250_000
 
@@ -267,16 +269,18 @@ class ImprovePlan:
                 counts.update(words_of(line))
         return max(1, own, min(sum(count > 1 for count in counts.values()), SHORTLIST_WORDS))
 
-    def measure(self, seconds: float) -> CommandStep:
-        """Return the step that trains a small phrase model for some seconds, for its speed."""
-        words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
-        words += ["--threads", self.threads, "--max-time", f"{seconds:.0f}s"]
-        return _step("speed", *words, self.table, self.speed)
+    def measure(self, time: float) -> CommandStep:
+        """Return the step that trains a small phrase model for some seconds, for its speed.
 
-    @property
-    def speed(self) -> Path:
-        """The model of `measure`."""
-        return self.folder / "speed"
+        Each time has a model of its own, because the machine may have been busy at another call.
+
+        Args:
+            time: The seconds that the phrase model may train.
+        """
+        seconds = min(_SECONDS_TO_MEASURE, math.ceil(time / 4))
+        words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
+        words += ["--threads", self.threads, "--max-time", f"{seconds}s"]
+        return _step("speed", *words, self.table, self.folder / "speed" / f"{time:.0f}")
 
     def add(self, parts: Parts) -> Iterator[CommandStep]:
         """Yield the steps that add parts to the baseline: a column and a language model."""

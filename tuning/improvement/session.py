@@ -52,7 +52,6 @@ _BASELINE_SHARE, _TUNING_SHARE, _SLOWER, _TUNINGS = 0.25, 0.1, 2.0, 2
 _OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
 _SECONDS_TO_RESCORE = 0.3  # for a sentence: a hundred candidates, in three decodings
 _LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
-_SECONDS_TO_MEASURE = 10.0
 _SHORT_TIME = 60.0  # seconds; too few to build, tune and train
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
@@ -320,8 +319,8 @@ class _Improvement:
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
-        self._do([self._plan.measure(min(_SECONDS_TO_MEASURE, math.ceil(time / 4)))])
-        found = _training(self._plan.speed)
+        self._do([step := self._plan.measure(time)])
+        found = _training(step.outputs[0])
         return found["passes"] * time / found["seconds"]
 
     def _tuned(self, name: str) -> TuningRecord:

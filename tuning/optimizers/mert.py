@@ -30,6 +30,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from phrasescore.runs.progress import Progress
 from tuning.optimizers.annealing import SHARPNESSES, anneal
 from tuning.optimizers.candidate_pool import point_at
 from tuning.optimizers.line_search import LineSearch
@@ -73,7 +74,8 @@ def run_mert(
     """
     problem, region, notes = prepare(problem)
     start_score = problem.score(problem.start)
-    with Workers(threads) as workers:
+    climbs = 1 + restarts
+    with Workers(threads) as workers, Progress("optimising", climbs, "climbs") as progress:
         search = _Search(problem, region, rng, workers)
         if near:
             search.climb_from([_Start(problem.start)])
@@ -81,12 +83,14 @@ def run_mert(
         if not near:
             whole = _Start(problem.start, whole_passes=_WHOLE_PASSES)
             search.climb_from([whole, _Start(problem.start, SHARPNESSES)])
+        progress.advance(1)
         for done in range(0, restarts, _CLIMBS_AT_ONCE):
             points = [
                 search.restart(far=not near and number % _FAR_EVERY == _FAR_EVERY - 1)
                 for number in range(done, min(done + _CLIMBS_AT_ONCE, restarts))
             ]
             search.climb_from(points)
+            progress.advance(len(points))
     weights = usable_weights(search.best, problem, region, "the search", notes)
     score = problem.score(weights)
     if score <= start_score:

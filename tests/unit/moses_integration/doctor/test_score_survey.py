@@ -30,10 +30,19 @@ def test_zeros_and_floored_scores_are_counted_by_column(tmp_path: Path) -> None:
     survey = survey_scores(path)
     assert (survey.lines, survey.scores) == (6, 2)
     assert (survey.zeros.tolist(), survey.floored.tolist()) == ([1, 2], [2, 3])
-    assert survey.warnings() == (
+    assert [*survey.warnings()] == [
         "score 1 is floored at -100 by Moses in 2 of 6 lines (33.3%), 1 of them zero",
         "score 2 is floored at -100 by Moses in 3 of 6 lines (50.0%), 2 of them zero",
-    )
+    ]
+
+
+def test_a_score_that_was_appended_twice_is_told(tmp_path: Path) -> None:
+    """The last score is compared with each other one, in every line."""
+    assert [*survey_scores(table_of(tmp_path, "0.5 0.25 0.25", "0.5 1 1.0")).warnings()] == [
+        "score 3 equals score 2 in every line; was the same model's score appended twice?"
+    ]
+    different = table_of(tmp_path, "0.5 0.25 0.25", "0.5 0.25 0.5")
+    assert not [*survey_scores(different).warnings()]
 
 
 @pytest.mark.parametrize(
