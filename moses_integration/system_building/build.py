@@ -13,6 +13,7 @@ import numpy as np
 from moses_integration.language_model.kneser_ney import write_arpa
 from moses_integration.system_building.build_settings import (
     DEFAULT_ALIGNERS,
+    OR_LONGER,
     Aligner,
     BuildInputs,
     BuildRecord,
@@ -54,7 +55,7 @@ from phrasescore.table.line_assembly import Phrases
 _MIN_KEPT = 0.98
 _MANY_LEFT_OUT = (
     "more than 2 % of the sentence pairs were left out; look at the lines named below, and split "
-    "long lines into sentences, or raise --max-sentence-length"
+    f"long lines into sentences{OR_LONGER}"
 )
 _LINES_AT_ONCE = 10_000
 

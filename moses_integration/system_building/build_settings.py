@@ -33,6 +33,7 @@ LONGEST_PHRASE = 20
 _MEMORY = 1 << 29
 # in longer sentences, the phrase pairs of a single sentence pair could take too much memory
 MAX_WORDS = 2000
+OR_LONGER = ", or raise --max-sentence-length"  # advice about long lines, for `build` alone
 HIGHEST_ORDER = 20  # the maximum order of the language model
 _TEMPLATE = """\
 [input-factors]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from moses_integration.doctor.texts import Text
 from moses_integration.ini.moses_ini import ini_of
+from moses_integration.system_building.build_settings import OR_LONGER
 from moses_integration.text.preparation import SETTINGS_FILE, read_settings
 from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
@@ -228,7 +229,7 @@ class _Improvement:
                     self._say(f"{step.name}: {self._advised(line, step)}")
 
     def _advised(self, warning: str, step: CommandStep) -> str:
-        """Return a warning of a tuning with the advice that fits this command."""
+        """Return a warning of a step with the advice that fits this command."""
         advice, rounds = "phrasescore tune may take more rounds than improve", ROUNDS
         if self._time is not None:
             rounds = int(step.limits.get("--rounds", ROUNDS))
@@ -236,6 +237,7 @@ class _Improvement:
             minutes = math.ceil(time_for(rounds + 1, self._costs[step.name]) / 60)
             advice = f"about --time {minutes}m allows one more round (at most {ROUNDS})"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
+        warning = warning.replace(OR_LONGER, "")
         return warning.replace(MORE_ROUNDS, advice)
 
     @property
