@@ -31,7 +31,6 @@ from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, co
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import Severity
-from moses_integration.tables.pruning import SortedPairs
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import (
@@ -44,7 +43,7 @@ from phrasescore.table.block import (
 )
 from phrasescore.table.byte_scanning import BAR, CLOSE, OPEN
 from phrasescore.table.input_files import HIDDEN_GZIP, is_hidden_gzip, read_lines
-from phrasescore.table.phrase_table import FLOOR_LN, TableFormat, phrase_tokens
+from phrasescore.table.phrase_table import FLOOR_LN, SEPARATOR, TableFormat, phrase_tokens
 from phrasescore.table.scanning import SOURCE, SOURCE_END, TARGET, TARGET_END
 from phrasescore.words.word_table import WordTable
 
@@ -400,9 +399,7 @@ def _check_reordering(
         # other checks report faults, and unsorted tables cannot be compared
         with contextlib.suppress(InputError):
             first = next(read_source_runs(table.path))
-            blocks = read_reordering_runs(survey.path)
-            missing = len(first) - int(np.count_nonzero(SortedPairs(blocks).find(first)))
-            missing = missing and _missing_pairs(first, read_reordering_runs(survey.path))
+            missing = _missing_pairs(first, read_reordering_runs(survey.path))
             if missing:
                 share = missing / len(first)
                 found.add(
@@ -425,9 +422,10 @@ def _missing_pairs(wanted: TableBlock, blocks: Iterable[TableBlock]) -> int:
             yield tuple(phrase_tokens(phrase) for phrase in (entry.source, entry.target))
 
     known: set[str] = set()
+    last = wanted.source(len(wanted) - 1) + SEPARATOR
     for block in blocks:
         known.update(map(str, pairs(block)))
-        if block.source(len(block) - 1) > wanted.source(len(wanted) - 1):
+        if block.source(len(block) - 1) + SEPARATOR > last:
             break
     return sum(str(pair) not in known for pair in pairs(wanted))
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import operator
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
@@ -307,9 +306,6 @@ class NBestCounts(LineCounts):
     scored: int = 0
     copied: int = 0
     translations: int = 0
-
-    def __add__(self, other: NBestCounts) -> NBestCounts:
-        return NBestCounts(*map(operator.add, astuple(self), astuple(other)))
 
     def __str__(self) -> str:
         text = counted(self.lines, "candidate")

@@ -147,10 +147,6 @@ class PruningCounts(LineCounts):
     listed_found: int = 0
     cramped: int = 0
 
-    def __add__(self, other: PruningCounts) -> PruningCounts:
-        mine, others = dataclasses.astuple(self), dataclasses.astuple(other)
-        return PruningCounts(*(a + b for a, b in zip(mine, others, strict=True)))
-
 
 @dataclass(frozen=True)
 class PruningReport:
@@ -348,8 +344,8 @@ def prune_reordering(
 
     def work(block: TableBlock, counts: KeptLines) -> tuple[bytes, KeptLines]:
         kept = pairs.find(block)
-        left = counts.kept + int(np.count_nonzero(kept))
-        return chosen_lines(block, kept), KeptLines(counts.lines + len(block), left)
+        here = KeptLines(len(block), int(np.count_nonzero(kept)))
+        return chosen_lines(block, kept), counts + here
 
     stream = BlockStream(
         [reordering],

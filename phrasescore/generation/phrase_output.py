@@ -85,12 +85,12 @@ def generate_for_phrases(
         spans = block.phrases()
         sources = loaded.source_vocabulary.encode_spans(spans)
         targets = generator.targets(sources, block.first_line - 1)
-        counts = PhraseCounts(
-            lines=before.lines + len(block),
-            words=before.words + len(sources.tokens),
-            unknown=before.unknown + int((sources.tokens == UNK_ID).sum()),
-            targets=before.targets + len(targets),
-            ln_p=before.ln_p + float(targets.ln_p[targets.offsets[:-1]].sum()),
+        counts = before + PhraseCounts(
+            lines=len(block),
+            words=len(sources.tokens),
+            unknown=int((sources.tokens == UNK_ID).sum()),
+            targets=len(targets),
+            ln_p=float(targets.ln_p[targets.offsets[:-1]].sum()),
         )
         phrases = [b" ".join(spans.tokens(line)) for line in range(len(block))]
         written = phrase_texts(targets.words, loaded.target_vocabulary)

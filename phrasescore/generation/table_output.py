@@ -143,14 +143,14 @@ class TableWriter:
             # Moses sorts by the bytes of the target and of the separator that follows it
             pairs.sort(key=lambda pair: pair[0] + SEPARATOR)
             written += [line for _, line in pairs]
-        counts = TableCounts(
-            lines=before.lines + len(block),
-            sources=before.sources + len(firsts),
-            without_targets=before.without_targets + sum(not targets for targets in generated),
-            generated=before.generated + sum(map(len, generated)),
-            known=before.known + known,
-            kept=before.kept + len(written) - new,
-            new=before.new + new,
+        counts = before + TableCounts(
+            lines=len(block),
+            sources=len(firsts),
+            without_targets=sum(not targets for targets in generated),
+            generated=sum(map(len, generated)),
+            known=known,
+            kept=len(written) - new,
+            new=new,
         )
         return b"".join(written), counts
 
@@ -263,11 +263,11 @@ def generate_reordering(
             for target in targets:
                 made = SEPARATOR.join((source, target, mean)) + b"\n"
                 lines.append(own.get(target, made))
-        counts = ReorderingCounts(
-            lines=before.lines + len(block),
-            kept=before.kept + len(block) - estimated - without,
-            estimated=before.estimated + estimated,
-            without=before.without + without,
+        counts = before + ReorderingCounts(
+            lines=len(block),
+            kept=len(block) - estimated - without,
+            estimated=estimated,
+            without=without,
         )
         return b"".join(lines), counts
 

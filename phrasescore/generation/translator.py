@@ -228,17 +228,18 @@ class TranslationCounts(LineCounts):
         """The mean of ln p over sentences with words; 0 if there are none."""
         return self.ln_p / max(1, self.lines - self.empty)
 
-    def with_lines(self, lines: Sequence[Translated]) -> TranslationCounts:
-        """Return the counts after some more lines."""
+    @classmethod
+    def of(cls, lines: Sequence[Translated]) -> TranslationCounts:
+        """Return the counts over some lines."""
         first = [line.translations[0] for line in lines if line.translations]
-        return TranslationCounts(
-            lines=self.lines + len(lines),
-            empty=self.empty + sum(not line.source for line in lines),
-            words=self.words + sum(len(line.source) for line in lines),
-            unknown=self.unknown + sum(line.unknown for line in lines),
-            written=self.written + sum(len(best.words) for best in first),
-            written_unknown=self.written_unknown + sum(best.unknown for best in first),
-            ln_p=self.ln_p + sum(best.ln_p for best in first),
+        return cls(
+            lines=len(lines),
+            empty=sum(not line.source for line in lines),
+            words=sum(len(line.source) for line in lines),
+            unknown=sum(line.unknown for line in lines),
+            written=sum(len(best.words) for best in first),
+            written_unknown=sum(best.unknown for best in first),
+            ln_p=sum(best.ln_p for best in first),
         )
 
     def __str__(self) -> str:
@@ -302,7 +303,7 @@ def translate_text(
     def work(block: TextBlock, before: TranslationCounts) -> tuple[Written, TranslationCounts]:
         lines = translator.translate(block.tokens[0], block.first_line)
         made = tuple(b"".join(map(form, lines)) for _, form in outputs)
-        return made, before.with_lines(lines)
+        return made, before + TranslationCounts.of(lines)
 
     stream = BlockStream(
         [path],

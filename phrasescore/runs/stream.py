@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import operator
 import os
 import sys
 import threading
@@ -238,6 +239,11 @@ class LineCounts:
     """
 
     lines: int = 0
+
+    def __add__(self: Counts, more: Counts) -> Counts:
+        """Return the sum of each count."""
+        mine, others = dataclasses.astuple(self), dataclasses.astuple(more)
+        return type(self)(*map(operator.add, mine, others))
 
 
 Block = TypeVar("Block")
