@@ -25,7 +25,7 @@ from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.targets import BeamSettings, TargetGenerator, TargetSettings
 from phrasescore.model.device import choose_device
 from phrasescore.model.folder import load_model
-from phrasescore.model.kinds import kind_named, must_read_a_source
+from phrasescore.model.kinds import kind_named
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.text_scoring import perplexity
 from phrasescore.table.block import TokenSpans
@@ -192,7 +192,7 @@ class Model:
             ModelError: The model is a language model, or a parameter of it is not finite.
             SettingsError: A number is out of bounds, or ``nbest`` is larger than ``beam``.
         """
-        must_read_a_source(self._loaded.model.settings, self.folder)
+        self._loaded.must_read_a_source()
         best = beam if nbest is None else nbest
         check_whole_number("beam", beam, 1, 1_000)
         check_whole_number("nbest", best, 1, 1_000)

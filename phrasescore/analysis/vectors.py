@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.model.kinds import kind_named
 from phrasescore.runs.final_names import open_output
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import SPECIALS
@@ -40,12 +39,8 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
     found = {of: (stored.sides[of], weights[n]) for n, of in names.items() if n in weights}
     chosen = side or next(iter(found))
     if chosen not in found:
-        option = kind_named(stored.settings.kind).option
-        raise ModelError(
-            f"a model of kind {option} has word vectors of the {next(iter(found))} side only",
-            path=stored.path,
-            remedy=f"leave out --side {chosen}",
-        )
+        problem = f"has word vectors of the {next(iter(found))} side only"
+        raise stored.unsuitable(problem, f"leave out --side {chosen}")
     vocabulary, vectors = found[chosen]
     # a language model has an additional vector, for the missing words before the first word
     begin, end = len(SPECIALS), len(vocabulary)

@@ -71,13 +71,12 @@ def top(options: TopOptions) -> None:
     """
     from phrasescore.analysis import top as lists
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import must_write_targets
     from phrasescore.runs.final_names import write_atomically
 
     options.use_threads()
     settings = options.settings(lists.TopSettings)
     loaded = load_model(options.model)
-    must_write_targets(loaded.model.settings, options.model)
+    loaded.must_write_targets()
     table, factor = options.table, loaded.model.settings.factor
     sources, among = lists.draw_sources(table, factor, settings)
     preferences = lists.find_preferences(loaded, sources, settings, options.device)
@@ -232,11 +231,10 @@ def map_command(options: MapOptions) -> None:
         from phrasescore.analysis.phrases import phrase_summaries, sample_phrases
         from phrasescore.generation.phrase_output import phrase_texts
         from phrasescore.model.folder import load_model
-        from phrasescore.model.kinds import must_summarise
 
         options.use_threads()
         loaded = load_model(options.model)
-        must_summarise(loaded.model.settings, loaded.path)
+        loaded.must_summarise()
         asked = options.min_words, options.phrases, options.seed
         ids, among = sample_phrases(options.table, loaded, *asked)
         texts = tuple(phrase_texts(ids, loaded.source_vocabulary))
@@ -284,13 +282,12 @@ def vectors(options: VectorsOptions) -> None:
     else:
         from phrasescore.analysis.phrases import phrase_summaries, read_phrases
         from phrasescore.model.folder import load_model
-        from phrasescore.model.kinds import must_summarise
         from phrasescore.words.known_words import unknown_warning
         from phrasescore.words.vocabulary import unknown_counts
 
         options.use_threads()
         loaded = load_model(options.model)
-        must_summarise(loaded.model.settings, loaded.path)
+        loaded.must_summarise()
         ids, texts = read_phrases(options.phrases, loaded)
         if warning := unknown_warning(unknown_counts(ids).sum() / ids.lengths.sum()):
             click.echo(warning, err=True)

@@ -104,14 +104,13 @@ def generate(options: GenerateOptions) -> None:
     reordering = options.reordering_pair(options.output)
     from phrasescore.generation.targets import TargetGenerator
     from phrasescore.model.folder import load_model
-    from phrasescore.model.kinds import must_read_a_source, must_write_targets
 
     options.use_threads()
     method, asked = _method(options)
     loaded = load_model(options.model)
-    must_read_a_source(loaded.model.settings, options.model)
+    loaded.must_read_a_source()
     if options.table is not None:
-        must_write_targets(loaded.model.settings, options.model)
+        loaded.must_write_targets()
     generator = TargetGenerator(loaded.model, method, options.device, options.batch_size)
     asked["model"] = loaded.digest
     asked["numerics"] = {"device": str(generator.device), "batch_size": options.batch_size}

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel, load_model
-from phrasescore.model.kinds import kind_named, must_read_a_source, unsuitable
+from phrasescore.model.kinds import kind_named
 from phrasescore.model.networks.attention_model import AttentionModel
 from phrasescore.model.sequence_model import State, StepModel
 
@@ -118,9 +118,7 @@ class SentenceModels:
             ModelError: No model has attention.
         """
         if not self.aligning:
-            raise unsuitable(
-                self.first.settings,
-                self.first.path,
+            raise self.first.unsuitable(
                 f"aligns no words, but {purpose} needs an alignment",
                 "name a model trained with --kind search",
             )
@@ -134,12 +132,10 @@ def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
             models have different vocabularies, factors or directions.
     """
     by_folder = {folder: load_model(folder) for folder in folders}
-    for folder, each in by_folder.items():
-        must_read_a_source(each.settings, folder)
+    for each in by_folder.values():
+        each.must_read_a_source()
         if not kind_named(each.settings.kind).of_sentences:
-            raise unsuitable(
-                each.settings,
-                folder,
+            raise each.unsuitable(
                 "does not translate sentences",
                 "name one trained with --kind search or encdec; phrasescore generate writes the "
                 "targets of a phrase model",

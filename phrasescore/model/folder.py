@@ -22,7 +22,7 @@ import safetensors
 from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError, SettingsError, visible
-from phrasescore.model.kinds import Direction, Kind, ModelSettings, kind_named, read_settings
+from phrasescore.model.kinds import KINDS, Direction, Kind, ModelSettings, kind_named, read_settings
 from phrasescore.runs.final_names import remove, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import JsonObject, read_object, write_json
@@ -208,6 +208,45 @@ class LoadedModel:
         if not read:
             return TokenSequences(targets.tokens[:0], np.zeros_like(predicted.offsets)), targets
         return self.source_vocabulary.encode_spans(read[0]), targets
+
+    def unsuitable(self, problem: str, remedy: str) -> ModelError:
+        """Return the error for a model whose kind is unsuitable for a purpose."""
+        option = kind_named(self.settings.kind).option
+        return ModelError(f"a model of kind {option} {problem}", path=self.path, remedy=remedy)
+
+    def must_read_a_source(self) -> None:
+        """Raise a ModelError if the model is a language model, which reads no source."""
+        if not kind_named(self.settings.kind).reads_source:
+            raise self.unsuitable(
+                "is a language model, which reads no source",
+                "use it with score-text or nbest; ini add-language-model gives one of kind "
+                "feed-forward-lm to the decoder",
+            )
+
+    def must_be_of_phrases(self) -> None:
+        """Raise a ModelError if the model scores sentences or texts, not phrases."""
+        self.must_read_a_source()
+        if kind_named(self.settings.kind).of_sentences:
+            raise self.unsuitable(
+                "has learnt from sentences, but a phrase table has phrases",
+                "name a phrase model; score-text and translate are for models of sentences",
+            )
+
+    def must_write_targets(self) -> None:
+        """Raise a ModelError if the model cannot generate targets for source phrases."""
+        self.must_be_of_phrases()
+        if self.direction == "target-source":
+            raise self.unsuitable(
+                "with --direction target-source writes source phrases",
+                "name a model trained with --direction source-target",
+            )
+
+    def must_summarise(self) -> None:
+        """Raise a ModelError if the model has no summary c of a source."""
+        if not kind_named(self.settings.kind).summarises:
+            having = " and ".join(each.option for each in KINDS if each.summarises)
+            remedy = f"add --words for its word vectors; models of kind {having} have summaries"
+            raise self.unsuitable("makes no summary of a phrase", remedy)
 
 
 def read_kind(folder: str | Path) -> Kind:

@@ -9,11 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Literal
 
 from phrasescore.closed_settings import Between, check_bounds, from_mapping
-from phrasescore.errors import ModelError, SettingsError, did_you_mean
+from phrasescore.errors import SettingsError, did_you_mean
 
 Formulation = Literal["code", "appendix"]
 Reading = Literal["code", "paper"]
@@ -285,53 +284,6 @@ def kind_named(name: str) -> Kind:
         f"{did_you_mean(name[:_LONGEST], known)}",
         remedy=f"the kinds are: {', '.join(known)}",
     )
-
-
-def unsuitable(
-    settings: ModelSettings, folder: str | Path, problem: str, remedy: str
-) -> ModelError:
-    """Return the error for a model whose kind is unsuitable for a purpose."""
-    option = kind_named(settings.kind).option
-    return ModelError(f"a model of kind {option} {problem}", path=folder, remedy=remedy)
-
-
-def must_read_a_source(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise a ModelError if the model in ``folder`` is a language model, which reads no source."""
-    if not kind_named(settings.kind).reads_source:
-        raise unsuitable(
-            settings,
-            folder,
-            "is a language model, which reads no source",
-            "use it with score-text or nbest; ini add-language-model gives one of kind "
-            "feed-forward-lm to the decoder",
-        )
-
-
-def must_be_of_phrases(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise a ModelError if the model in ``folder`` scores sentences or texts, not phrases."""
-    must_read_a_source(settings, folder)
-    if kind_named(settings.kind).of_sentences:
-        problem = "has learnt from sentences, but a phrase table has phrases"
-        remedy = "name a phrase model; score-text and translate are for models of sentences"
-        raise unsuitable(settings, folder, problem, remedy)
-
-
-def must_write_targets(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise a ModelError if the model in ``folder`` cannot generate targets for source phrases."""
-    must_be_of_phrases(settings, folder)
-    if settings.direction == "target-source":
-        remedy = "name a model trained with --direction source-target"
-        raise unsuitable(
-            settings, folder, "with --direction target-source writes source phrases", remedy
-        )
-
-
-def must_summarise(settings: ModelSettings, folder: str | Path) -> None:
-    """Raise a ModelError if the model in ``folder`` has no summary c of a source."""
-    if not kind_named(settings.kind).summarises:
-        having = " and ".join(each.option for each in KINDS if each.summarises)
-        remedy = f"add --words for its word vectors; models of kind {having} have summaries"
-        raise unsuitable(settings, folder, "makes no summary of a phrase", remedy)
 
 
 def read_settings(values: dict[str, object], *, where: str) -> ModelSettings:

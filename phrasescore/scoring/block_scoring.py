@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from phrasescore.errors import SettingsError
 from phrasescore.model.device import choose_device, has_fast_bf16
 from phrasescore.model.folder import LoadedModel, load_model, load_outside
-from phrasescore.model.kinds import Direction, must_be_of_phrases
+from phrasescore.model.kinds import Direction
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.runs.stream import LineCounts
 from phrasescore.scoring.probability_column import count_texts, probability_texts
@@ -142,8 +142,8 @@ def load_models(
         SettingsError: Models read different factors, or the device does not exist.
     """
     loaded = {folder: load_model(folder) for folder in folders}
-    for folder, each in loaded.items():
-        must_be_of_phrases(each.model.settings, folder)
+    for each in loaded.values():
+        each.must_be_of_phrases()
     factors = {name: each.model.settings.factor for name, each in loaded.items()}
     if factor is None and len(set(factors.values())) > 1:
         which = ", ".join(f"{folder} reads factor {number}" for folder, number in factors.items())
