@@ -188,15 +188,6 @@ class ExperimentModel:
     per_seed: bool = False
     unnormalised: bool = False
 
-    @property
-    def described_kind(self) -> Kind:
-        """The kind of model to train.
-
-        Raises:
-            SettingsError: No kind has this name.
-        """
-        return kind_named(self.kind)
-
 
 @dataclass(frozen=True)
 class ExperimentSystem:
@@ -405,7 +396,7 @@ def _model_problems(model: ExperimentModel, settings: ExperimentSettings) -> Ite
         return
     if model.unnormalised and "--self-normalise" not in given:
         yield "unnormalised is true, but train does not contain --self-normalise"
-    for name in (TRAINING_DATA[read] for read in model.described_kind.inputs):
+    for name in (TRAINING_DATA[read] for read in kind_named(model.kind).inputs):
         if not getattr(settings.data, name):
             yield f"the model is to be trained, but [data] names no {name}"
 
@@ -416,7 +407,7 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
             meant = did_you_mean(name, settings.models)
             yield f"names the model {name}, which is not described{meant}"
         elif not settings.models[name].folder:
-            yield from kind_problems(system, name, settings.models[name].described_kind)
+            yield from kind_problems(system, name, kind_named(settings.models[name].kind))
     if not system.models and (system.unknown_column or system.unknown != "whole"):
         does = "counts" if system.unknown_column else "shares p(<unk>) out among"
         yield f"{does} unknown words, but has no models whose shortlists define these words"
@@ -425,7 +416,7 @@ def _system_problems(system: ExperimentSystem, settings: ExperimentSettings) -> 
         if system.translate and getattr(system, key) and key != "translate":
             yield f"has both {key} and translate, which uses no system: make two rows"
     translating = [settings.models[name] for name in system.translate if name in settings.models]
-    aligned = any(model.folder or model.described_kind.aligns for model in translating)
+    aligned = any(model.folder or kind_named(model.kind).aligns for model in translating)
     if translating and not aligned and "--replace-unknown" in settings.translation(system).options:
         yield (
             "translates with models that align no words, but --replace-unknown needs an "

@@ -38,7 +38,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.copying import filtered_name
 from phrasescore.errors import SettingsError
 from phrasescore.model.folder import read_kind
-from phrasescore.model.kinds import Kind
+from phrasescore.model.kinds import Kind, kind_named
 from tuning.experiment.experiment_settings import (
     SEED,
     TRAINING_DATA,
@@ -154,7 +154,7 @@ class Plan:
         model = self.settings.models[name]
         folder = self.model_folder(name, self.settings.seeds[0])
         # a missing folder is reported with the other inputs
-        return read_kind(folder) if model.folder and folder.exists() else model.described_kind
+        return read_kind(folder) if model.folder and folder.exists() else kind_named(model.kind)
 
     def scores_phrases(self, system: ExperimentSystem) -> bool:
         """Return whether a row rescores with a phrase model, which needs lists with phrases."""
@@ -264,7 +264,7 @@ class Run:
     def _train(self, name: str) -> CommandStep:
         """Return the step that trains a model, with the run's seed if the model is per seed."""
         data, model = self.plan.settings.data, self.plan.settings.models[name]
-        kind = model.described_kind
+        kind = kind_named(model.kind)
         inputs = [self.plan.data(getattr(data, TRAINING_DATA[read])) for read in kind.inputs]
         folder = self.plan.model_folder(name, self.seed)
         words: Words = [PROGRAM, "train", *inputs, folder, "--kind", kind.option]

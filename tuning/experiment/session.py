@@ -62,14 +62,11 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
     plan = Plan(settings, Path(output).absolute(), moses)
     steps = plan.steps()
     texts = [plan.data(path) for text in plan.texts for path in (text.source, text.reference)]
-    must_be_files = {plan.data(settings.data.system), *texts}
-    for path in (*must_be_files, *(path for step in steps for path in step.inputs)):
-        if path.is_relative_to(plan.results):
-            continue
-        if path in must_be_files and path.exists() and not (path.is_file() and path.stat().st_size):
-            raise _missing("this is not a regular file, or it is empty", path, settings.file)
+    for path in (plan.data(settings.data.system), *texts):
         if not path.exists():
             raise _missing(_NO_FILE, path, settings.file)
+        if not (path.is_file() and path.stat().st_size):
+            raise _missing("this is not a regular file, or it is empty", path, settings.file)
     _check_sections(plan)
     check_commands(steps, settings.folder, plan.results, str(settings.file))
     for system in settings.systems:
