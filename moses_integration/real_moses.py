@@ -111,7 +111,7 @@ class ExternalMoses:
 
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
-    ) -> int:
+    ) -> None:
         """Translate, and write the n-best list, which appears when it is complete.
 
         Args:
@@ -119,9 +119,6 @@ class ExternalMoses:
             size: The maximum number of different translations of each sentence.
             output: The list; gzip if the name ends in ``.gz``.
             log: Receives the messages of Moses.
-
-        Returns:
-            The number of lines.
 
         Raises:
             DecoderError: Moses could not be started, died, or printed nothing.
@@ -152,7 +149,6 @@ class ExternalMoses:
                     remedy=f"read {log}; check that {self.text} is not empty, and that the ini has "
                     "no [start-translation-id] and no minimum Bayes risk",
                 )
-        return lines
 
 
 def _copy(process: subprocess.Popen[bytes], stream: IO[bytes], output: Path) -> int:

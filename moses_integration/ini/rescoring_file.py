@@ -222,7 +222,7 @@ def place_model(model: Path, name: str, system: Path) -> RescoringModel:
     return RescoringModel(name, place.as_posix(), sha256_of(model / DIGESTS))
 
 
-def carry_rescoring(system: str | Path, folder: Path) -> Rescoring | None:
+def carry_rescoring(system: str | Path, folder: Path) -> None:
     """Copy ``rescoring.json`` and its models to the folder of another ini of the system.
 
     Raises:
@@ -230,9 +230,7 @@ def carry_rescoring(system: str | Path, folder: Path) -> Rescoring | None:
     """
     rescoring = Rescoring.read(system)
     if rescoring is None:
-        return None
+        return
     found = zip(rescoring.models, rescoring.folders(Path(system)), strict=True)
     placed = tuple(place_model(path, model.name, folder) for model, path in found)
-    rescoring = dataclasses.replace(rescoring, models=placed)
-    rescoring.write(folder)
-    return rescoring
+    dataclasses.replace(rescoring, models=placed).write(folder)

@@ -26,7 +26,7 @@ from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_fast
 from phrasescore.errors import InputError, ModelError, SettingsError
-from phrasescore.model.fast_math import exp, order, unorder
+from phrasescore.model.fast_math import LOWEST_KEY, exp, order, unorder
 from phrasescore.model.folder import LoadedModel, load_weights
 from phrasescore.model.kinds import FeedForwardLmSettings, kind_named
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -34,7 +34,6 @@ from phrasescore.words.known_words import KnownWords, first_words, known_words
 
 Array = npt.NDArray[np.generic]
 _ZERO = np.float32(0.0)
-_LEAST_KEY = np.int32(-0x80000000)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]
 _END = 0
@@ -74,7 +73,7 @@ def ln_normalisers(logits: Array, bias: Array, out: Array) -> None:
     """Write ln of the sum of e^(logits + bias) over each row of ``logits (N, V)`` to ``out``."""
     for n in range(logits.shape[0]):
         row = logits[n]
-        key = _LEAST_KEY
+        key = LOWEST_KEY
         for v in range(bias.size):
             row[v] += bias[v]
             key = max(key, order(row[v]))

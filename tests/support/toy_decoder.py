@@ -100,7 +100,7 @@ class ToyDecoder:
 
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
-    ) -> int:
+    ) -> None:
         """Write the best translations of each sentence."""
         self.calls.append({name: tuple(values) for name, values in weights.items()})
         vector = np.array([*weights["WordPenalty0"], *weights["TM"]])
@@ -119,7 +119,6 @@ class ToyDecoder:
                 )
         write_atomically(log, self.log_text.encode())
         write_atomically(output, b"".join(map(format_entry, entries)))
-        return len(entries)
 
 
 def references(sentences: int, rng: np.random.Generator) -> list[bytes]:

@@ -160,13 +160,10 @@ class EmbeddedDecoder:
 
     def write_nbest(
         self, weights: Mapping[str, Sequence[float]], size: int, output: Path, log: Path
-    ) -> int:
+    ) -> None:
         """Translate the text and write the n-best list under its final name once it is complete.
 
         Only real Moses writes messages to ``log``.
-
-        Returns:
-            The number of lines.
 
         Raises:
             DecoderError: No sentence has a translation.
@@ -192,7 +189,6 @@ class EmbeddedDecoder:
                 raise DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
-        return lines
 
 
 NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
