@@ -14,9 +14,10 @@ import hypothesis
 import numpy as np
 import pytest
 
+from phrasescore.runs import processes
 from tests.support.browser import Pages, chromium
 from tests.support.fresh_process import Done
-from tests.support.warm_process import PROJECT, Started, Surroundings, WarmProcesses
+from tests.support.warm_process import PROJECT, Started, Surroundings, WarmProcesses, warm_start
 
 # `make test` tries the same examples every time, so that its result is reproducible;
 # `make test-all` tries new random examples with --hypothesis-profile=search
@@ -107,15 +108,17 @@ class Phrasescore:
     def __call__(self, *arguments: str | Path, stdin: bytes = b"") -> Done:
         """Run a command to its end, as ``subprocess.run`` does."""
         given = [*map(str, arguments)]
-        found = self._processes.observe(given, Surroundings(self._folder, stdin=stdin))
+        found = self._processes.observe(given, self._surroundings(stdin=stdin))
         if found.status == -signal.SIGKILL:
             raise TimeoutExpired(given, Surroundings.timeout, found.output, found.errors)
         return Done(given, found.status, found.output, said(found.errors))
 
     def start(self, *arguments: str | Path, named: str | None = None) -> Started:
         """Start a command; it may be killed once a file has got a name, see `Surroundings`."""
-        given = Surroundings(self._folder, named=named)
-        return self._processes.start([*map(str, arguments)], given)
+        return self._processes.start([*map(str, arguments)], self._surroundings(named=named))
+
+    def _surroundings(self, **more: Any) -> Surroundings:
+        return Surroundings(self._folder, children=self._processes.place, **more)
 
     def killed_after_a_block(self, output: str, *arguments: str | Path) -> None:
         """Run a command that is killed with SIGKILL when its journal has one block."""
@@ -132,6 +135,12 @@ def warm_processes() -> Iterator[WarmProcesses]:
     """Start a server that runs ``phrasescore`` without importing torch each time."""
     with WarmProcesses() as processes:
         yield processes
+
+
+@pytest.fixture
+def warm_children(warm_processes: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the code of Python that this process starts run in warm processes."""
+    monkeypatch.setattr(processes, "start", warm_start(warm_processes.place))
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ import pytest
 from tests.contract.test_documented_commands import TUTORIALS
 from tests.support.fresh_process import run_script
 from tests.support.toy_system import write_toy_system
+from tests.support.warm_process import WarmProcesses
 
 PAGE = (TUTORIALS / "rerank.md").read_text("utf-8")
 SIZE, INNER = 8, 16
@@ -61,7 +62,7 @@ def write_tiny_transformer(folder: Path, words: list[str]) -> None:
     spec.save(str(folder))
 
 
-def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
+def test_the_program_of_the_tutorial(tmp_path: Path, warm_processes: WarmProcesses) -> None:
     """Its commands run as printed; the weight counts, and so does each line of the table."""
     toy = write_toy_system(tmp_path / "tuned.old", sentences=12)
     words = [f"{kind}{number}" for kind in "srw" for number in range(6)]
@@ -73,7 +74,7 @@ def test_the_program_of_the_tutorial(tmp_path: Path) -> None:
     (tmp_path / "system").mkdir()
     table = (toy.ini.parent / "phrase-table").read_bytes()
     (tmp_path / "system" / "phrase-table.gz").write_bytes(gzip.compress(table))
-    run_script(blocks("console"), tmp_path).well()
+    run_script(blocks("console"), tmp_path, warm_processes).well()
     weights = json.loads((tmp_path / "tuned.ct2" / "rescoring.json").read_text())["weights"]
     assert weights["CT2"] != [0.0]
     assert (tmp_path / "test.ct2.fr").read_bytes().count(b"\n") == 12

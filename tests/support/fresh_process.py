@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tests.support.warm_process import PROJECT
+from tests.support.warm_process import PROJECT, WarmProcesses, client
 
 PHRASESCORE = ("-m", "phrasescore")
 
@@ -54,13 +54,20 @@ def run_fresh(
     return Done(done.args, done.returncode, done.stdout, done.stderr)
 
 
-def run_script(script: str, folder: Path) -> Done:
-    """Run commands of a document in a shell that stops at the first failure."""
+def run_script(script: str, folder: Path, processes: WarmProcesses | None = None) -> Done:
+    """Run commands of a document in a shell that stops at the first failure.
+
+    Args:
+        script: The commands.
+        folder: The current directory.
+        processes: The server that runs ``phrasescore``; by default, it starts anew each time.
+    """
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)
-    for name, started in (("phrasescore", " ".join(PHRASESCORE)), ("python3", "")):
+    ours = client(processes.place) if processes else [sys.executable, *PHRASESCORE]
+    for name, started in (("phrasescore", ours), ("python3", [sys.executable])):
         program = programs / name
-        program.write_text(f'#!/bin/sh\nexec {sys.executable} {started} "$@"\n')
+        program.write_text(f'#!/bin/sh\nexec {" ".join(started)} "$@"\n')
         program.chmod(0o755)
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
     environment["PATH"] = f"{programs}:{environment['PATH']}"

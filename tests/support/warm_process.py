@@ -2,7 +2,7 @@
 
 Importing torch takes most of the time of a short call. So a server imports all modules once, and
 forks for each call. A call is still a separate process, with its own arguments, folder, environment
-and status.
+and status. The commands that a call or a script runs can be such processes, too.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import json
 import os
 import pkgutil
 import resource
+import select
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,8 +32,11 @@ from typing import Any
 
 import numba
 
+from phrasescore.runs import processes
+
 PROJECT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("phrasescore", "moses_integration", "tuning")
+_CLIENT = Path(__file__).with_name("warm_client.py")
 _MOST = 1 << 20  # bytes of a request
 # slow libraries that some commands import only when they draw
 _DRAWING = ("jinja2", "matplotlib.backends.backend_agg", "matplotlib.figure")
@@ -39,6 +44,7 @@ _MAPS = (*_DRAWING, "bokeh.embed", "bokeh.plotting", "sklearn.cluster", "sklearn
 _LIBRARIES = {"analyze": _DRAWING, "alignments": _DRAWING, "report": _DRAWING, "map": _MAPS}
 _PR_SET_CHILD_SUBREAPER = 36
 _UNCAUGHT = 1
+_start = processes.start
 
 
 def _of_this_process() -> dict[str, str]:
@@ -65,6 +71,8 @@ class Surroundings:
         last_step: Kill the process just before its N-th step (from 1) that makes, renames, removes
             or truncates a file.
         named: Kill the process just before the first such step after a rename to this name.
+        children: The server of the processes in which the process runs Python's code; by default,
+            it starts Python for each.
     """
 
     folder: Path
@@ -79,6 +87,7 @@ class Surroundings:
     signals: tuple[tuple[float, int], ...] = ()
     last_step: int | None = None
     named: str | None = None
+    children: str | None = None
 
 
 @dataclass(frozen=True)
@@ -106,12 +115,15 @@ class WarmProcesses:
     """Starts a server; use it in a ``with`` block."""
 
     def __init__(self) -> None:
-        self._ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._server = subprocess.Popen(
-                [sys.executable, "-m", "tests.support.warm_process", str(theirs.fileno())],
+        self._folder = tempfile.TemporaryDirectory()
+        self.place = f"{self._folder.name}/socket"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listening:
+            listening.bind(self.place)
+            listening.listen()
+            self._server = processes.start(
+                [sys.executable, "-m", "tests.support.warm_process", str(listening.fileno())],
                 cwd=PROJECT,
-                pass_fds=[theirs.fileno()],
+                pass_fds=[listening.fileno()],
                 env=_of_this_process(),
             )
 
@@ -131,7 +143,9 @@ class WarmProcesses:
             os.close(printed)
             printed = os.open(surroundings.stdout, os.O_WRONLY)
         ends = [read, printed, told, reported]
-        socket.send_fds(self._ours, [json.dumps(request).encode()], ends)
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
+            server.connect(self.place)
+            socket.send_fds(server, [json.dumps(request).encode()], ends)
         for end in ends:
             os.close(end)
         return Started(surroundings.stdin, fed, out, err, report)
@@ -140,8 +154,8 @@ class WarmProcesses:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ours.close()
-        self._server.wait(60)
+        with self._server, self._folder:
+            self._server.terminate()
 
 
 class Started:
@@ -191,7 +205,22 @@ def _drain(end: int) -> bytes:
         return stream.read()
 
 
-def _serve(connection: socket.socket) -> None:
+def client(place: str) -> list[str]:
+    """Return the beginning of a command line that runs in a warm process of the server there."""
+    return [sys.executable, "-I", "-S", str(_CLIENT), place]
+
+
+def warm_start(place: str) -> Callable[..., subprocess.Popen[bytes]]:
+    """Return `processes.start`, but code of Python runs in a warm process of the server there."""
+
+    def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
+        runs_code = command[0] == sys.executable and "-c" in command[1:3]
+        return _start([*client(place), *command[1:]] if runs_code else command, **options)
+
+    return start
+
+
+def _serve(listening: socket.socket) -> None:
     for package in _PACKAGES:
         for module in pkgutil.walk_packages([str(PROJECT / package)], f"{package}."):
             if not module.name.endswith("__main__"):
@@ -200,14 +229,14 @@ def _serve(connection: socket.socket) -> None:
     _freeze()
     # no process waits for the watching processes, so let the kernel discard their status
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    usual = vars(Surroundings(Path()))
     while True:
-        text, ends, *_ = socket.recv_fds(connection, _MOST, 4)
-        if not text:
-            return
-        request = json.loads(text)
-        _import_for(request["arguments"][:2])
+        with listening.accept()[0] as connection:
+            text, ends, *_ = socket.recv_fds(connection, _MOST, 4)
+        request = {**usual, **json.loads(text)}
+        _import_for(request["arguments"])
         if os.fork() == 0:
-            connection.close()
+            listening.close()
             _watch(request, ends)
         for end in ends:
             os.close(end)
@@ -245,9 +274,10 @@ def _watch(request: dict[str, Any], ends: Sequence[int]) -> None:
         os.close(end)
     with os.fdopen(report, "w") as reported:
         print(child, file=reported, flush=True)
-        reply = _observed(child, request["timeout"], request["signals"])
+        reply = _observed(child, report, request["timeout"], request["signals"])
         reply["peak"] = max(0, reply["peak"] - before)
-        json.dump({**reply, "left": _end_orphans()}, reported)
+        with contextlib.suppress(BrokenPipeError):
+            print(json.dumps({**reply, "left": _end_orphans()}), file=reported, flush=True)
     os._exit(0)
 
 
@@ -279,12 +309,11 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
     _limit(request)
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.argv = ["phrasescore", *request["arguments"]]
+    if request["children"] is not None:
+        processes.start = warm_start(request["children"])
     status = 70
     try:
-        from phrasescore.cli import main
-
-        main()
+        _run(request["arguments"])
         status = 0
     except SystemExit as stop:
         status = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
@@ -299,6 +328,18 @@ def _become(request: dict[str, Any], ends: Sequence[int]) -> None:
             except (OSError, ValueError):
                 status = status or 120
         os._exit(status)
+
+
+def _run(arguments: list[str]) -> None:
+    """Run a command, or code after Python's option -c."""
+    if "-c" in arguments[:2]:
+        code, *sys.argv[1:] = arguments[arguments.index("-c") + 1 :]
+        exec(code, {"__name__": "__main__"})
+    else:
+        from phrasescore.cli import main
+
+        sys.argv = ["phrasescore", *arguments]
+        main()
 
 
 def _limit(request: dict[str, Any]) -> None:
@@ -334,26 +375,28 @@ def die_at(step: int, name: str | None = None) -> None:
 
 
 def _observed(
-    child: int, timeout: float, signals: Sequence[tuple[float, int]] = ()
+    child: int, report: int, timeout: float, signals: Sequence[tuple[float, int]]
 ) -> dict[str, Any]:
-    """Wait for a process; send the signals at their times, and kill the process at its timeout."""
+    """Wait for a process; send the signals at their times.
+
+    The process is killed at its timeout, and when nobody can read the report any more.
+    """
     begin = time.monotonic()
-    pause = 0.001
-    waiting = sorted(signals)
-    while True:
-        while waiting and time.monotonic() > begin + waiting[0][0]:
-            os.kill(child, waiting.pop(0)[1])
-        found, status, usage = os.wait4(child, os.WNOHANG)
-        if found:
-            return {
-                "status": os.waitstatus_to_exitcode(status),
-                "seconds": time.monotonic() - begin,
-                "peak": usage.ru_maxrss * 1024,
-            }
-        if time.monotonic() > begin + timeout:
-            os.kill(child, signal.SIGKILL)
-        time.sleep(pause)
-        pause = min(0.02, pause * 1.5)
+    ended = os.pidfd_open(child)
+    events = select.poll()
+    events.register(ended, select.POLLIN)
+    events.register(report, 0)  # an error: it has no reader
+    for after, number in sorted([*signals, (timeout, signal.SIGKILL)]):
+        found = dict(events.poll(max(0.0, begin + after - time.monotonic()) * 1000))
+        if ended in found:
+            break
+        os.kill(child, signal.SIGKILL if report in found else number)
+    _, status, usage = os.wait4(child, 0)
+    return {
+        "status": os.waitstatus_to_exitcode(status),
+        "seconds": time.monotonic() - begin,
+        "peak": usage.ru_maxrss * 1024,
+    }
 
 
 def _end_orphans() -> int:

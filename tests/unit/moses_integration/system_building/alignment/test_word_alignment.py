@@ -40,6 +40,7 @@ def lines(links: Links) -> list[bytes]:
     return b"".join(link_lines(links, 1000)).split(b"\n")[:-1]
 
 
+@pytest.mark.usefixtures("warm_children")
 @pytest.mark.parametrize("aligner", LIBRARY)
 def test_words_that_change_places(folder: Path, aligner: Aligner) -> None:
     """Nouns and colours are aligned, with equal links for one and two threads."""
@@ -56,6 +57,7 @@ def test_words_that_change_places(folder: Path, aligner: Aligner) -> None:
     assert {path.name for path in folder.iterdir()} == {"source", "target"}
 
 
+@pytest.mark.usefixtures("warm_children")
 @pytest.mark.parametrize("aligner", LIBRARY)
 def test_sentences_that_are_too_long(folder: Path, aligner: Aligner) -> None:
     """A pair of 1,024 words on a side gets links, a longer one none, which a note tells."""
