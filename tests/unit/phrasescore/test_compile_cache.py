@@ -98,10 +98,14 @@ def test_a_change_in_another_file_counts(program: Path, name: str, old: str, new
 
 def test_old_folders_are_removed(program: Path) -> None:
     """A few old folders are kept, for checkouts and versions that are used alternately."""
-    for factor in range(6):
-        (program / "constants.py").write_text(f"FACTOR = {factor}\n")
-        assert call(program)[0] == str(6 * factor)
-    assert len(list((program.parent.parent / "cache").iterdir())) == 4
+    cache = program.parent.parent / "cache"
+    for age in range(6):
+        (cache / f"phrasescore-1.0-{age}").mkdir(parents=True)
+        os.utime(cache / f"phrasescore-1.0-{age}", (100 - age, 100 - age))
+    assert call(program) == ["18", "3"]
+    old = {path.name for path in cache.glob("phrasescore-1.0-*")}
+    assert old == {f"phrasescore-1.0-{age}" for age in range(3)}
+    assert len(list(cache.iterdir())) == 4
 
 
 def test_one_process_compiles_and_the_others_wait(program: Path) -> None:
