@@ -10,6 +10,7 @@ import pytest
 
 from tests.conftest import PROJECT
 from tests.support.fresh_process import run_script
+from tests.support.warm_process import WarmProcesses
 
 TUTORIALS = PROJECT / "docs" / "tutorials"
 # in reading order: each page uses the files that earlier pages made
@@ -24,12 +25,13 @@ PAGES = [
 ]
 # lines of the sample corpus, so that all pages together take a few minutes
 LINES = {"train": 250, "dev": 15, "test": 15}
-# a page trains a model for the time that it needs; here training only has to run
+# a page trains a model for the time that it needs; here training and tuning only have to run
 SHORTER = [
     (r"--max-time \w+", "--max-epochs 1"),
     (r"--time \w+", "--passes 1"),
     (r"--hidden \d+", "--hidden 16"),
-    (r"--(rounds|max-epochs) \d+", r"--\1 1"),
+    (r"--max-epochs \d+", "--max-epochs 1"),
+    (r"(phrasescore tune .*)", r"\1 --rounds 1"),
     # with so little text, the model of the first page is poor, which must not stop the test
     (r"score --model", "score --accept-unknown --model"),
 ]
@@ -43,7 +45,7 @@ def commands(page: Path) -> str:
     return script
 
 
-def test_every_page(tmp_path: Path) -> None:
+def test_every_page(tmp_path: Path, warm_processes: WarmProcesses) -> None:
     """Each page's commands succeed in the folder that earlier pages left."""
     pytest.importorskip("thot", reason="the first page needs the extra alignment")
     (tmp_path / "sample_corpus").mkdir()
@@ -61,7 +63,7 @@ def test_every_page(tmp_path: Path) -> None:
             # from `doctor` on, the texts are those of a system of tokens
             rest = "cp prepared/* .\nphrasescore doctor"
             script = f"{own}\n{script.replace('phrasescore doctor', rest, 1)}"
-        run_script(script, tmp_path).well()
+        run_script(script, tmp_path, warm_processes).well()
     assert (tmp_path / "tuned" / "moses.ini").exists()
     assert (tmp_path / "translation.fr").read_bytes().count(b"\n") == LINES["test"]
     assert b"rnn" in (tmp_path / "compared.json").read_bytes()
