@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from tests.conftest import Phrasescore
 from tests.support.builders import write_phrase_table
 from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
+from tests.support.warm_process import Surroundings, WarmProcesses
 
 ENGLISH, FRENCH = [b"e%d" % i for i in range(30)], [b"f%d" % i for i in range(30)]
 
@@ -177,13 +179,14 @@ def test_perplexity(data: Path, tmp_path: Path) -> None:
         assert found["perplexity"] == pytest.approx(expected, rel=1e-5)
 
 
-def test_no_record_if_the_figures_cannot_be_printed(data: Path, tmp_path: Path) -> None:
+def test_no_record_if_the_figures_cannot_be_printed(
+    data: Path, tmp_path: Path, warm_processes: WarmProcesses
+) -> None:
     """If standard output is full, no file reports success."""
-    words = ["score-text", "--model", data / "model", data / "pairs.tsv.gz"]
-    words += ["--json", "-o", os.devnull]
-    with Path("/dev/full").open("wb") as full:
-        done = run_fresh(tmp_path, *words, "--json-file", "record.json", stdout=full)
-    done.refused(8, "No space left on device")
+    words = ["score-text", "--model", f"{data / 'model'}", f"{data / 'pairs.tsv.gz'}"]
+    words += ["--json", "-o", os.devnull, "--json-file", "record.json"]
+    done = warm_processes.observe(words, Surroundings(tmp_path, stdout="/dev/full"))
+    assert (done.status, b"No space left on device" in done.errors) == (8, True)
     assert not (tmp_path / "record.json").exists()
 
 
@@ -380,9 +383,8 @@ def test_a_share_killed_after_the_last_block(
     """Kills during the selection or before the cleanup do not change the output."""
     command = ["score-text", data / "pairs.tsv.gz", "--model", data / "model", "--keep", "20%"]
     phrasescore(*command, "-o", "whole").well()
-    program = ("-c", _KILLED_AT, place)
-    killed = run_fresh(tmp_path, *command, "-o", "out", program=program)
-    assert killed.returncode == -9, killed.stderr
+    killed = phrasescore.start("-c", _KILLED_AT, place, *command, "-o", "out").wait()
+    assert killed.status == -signal.SIGKILL, killed.errors
     again = phrasescore(*command, "-o", "out").well()
     assert (b"continuing after line 300" in again.stderr) == goes_on
     assert (tmp_path / "out").read_bytes() == (tmp_path / "whole").read_bytes()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, StartPhrasescore
+from tests.support.fresh_process import run_fresh
 from tests.support.random_models import save_random_model
 
 TEXT = (PROJECT / "docs" / "architecture.md").read_text("utf-8")
@@ -51,13 +50,13 @@ def steps_of(title: str) -> list[tuple[str, str]]:
     ]
 
 
-def calls_of(folder: Path, *arguments: str | Path) -> list[tuple[str, str]]:
+def calls_of(
+    start: StartPhrasescore, folder: Path, *arguments: str | Path
+) -> list[tuple[str, str]]:
     """Run a command; return the files and functions of the project in the order of their calls."""
-    words = [str(word) for word in arguments]
     # run once without the trace, because numba would take minutes to compile with it
-    subprocess.run([sys.executable, "-m", "phrasescore", *words], cwd=folder, check=True)
-    command = [sys.executable, "-c", TRACE, str(PROJECT), *words]
-    done = subprocess.run(command, cwd=folder, check=True, stdout=subprocess.PIPE, timeout=300)
+    start(folder, *arguments).wait()
+    done = run_fresh(folder, str(PROJECT), *arguments, program=("-c", TRACE)).well()
     calls = json.loads(done.stdout.splitlines()[-1])
     return [(path, f"{kind}.{name}" if kind != "NoneType" else name) for path, name, kind in calls]
 
@@ -94,25 +93,27 @@ def test_every_folder_is_in_the_table(folder: str) -> None:
     assert f"| `{folder}` |" in TEXT
 
 
-def test_a_phrase_pair(tmp_path: Path) -> None:
+def test_a_phrase_pair(tmp_path: Path, start_phrasescore: StartPhrasescore) -> None:
     """``score`` calls the listed functions for a phrase pair, in order."""
     save_random_model(tmp_path / "model", [b"the", b"house"], [b"la", b"maison"])
     (tmp_path / "table").write_bytes(b"the house ||| la maison ||| 0.5 ||| 0-0 1-1\n")
-    calls = calls_of(
-        tmp_path, "score", "table", "--model", "model", "-o", "out", "--precision", "fp32"
-    )
+    command = "score", "table", "--model", "model", "-o", "out", "--precision", "fp32"
+    calls = calls_of(start_phrasescore, tmp_path, *command)
     steps = steps_of("A phrase pair in `score`")
     assert len(steps) > 5
     assert first_missing(steps, calls) is None
 
 
-def test_a_sentence(tmp_path: Path, bundled_golden: Path) -> None:
+def test_a_sentence(
+    tmp_path: Path, bundled_golden: Path, start_phrasescore: StartPhrasescore
+) -> None:
     """``decode`` calls the listed functions for a sentence, in order."""
     (tmp_path / "one").write_bytes(
         (bundled_golden / "decode/input.en").read_bytes().split(b"\n")[0]
     )
     ini = bundled_golden / "system" / "moses.ini"
-    calls = calls_of(bundled_golden, "decode", ini, "-i", tmp_path / "one", "-o", tmp_path / "out")
+    command = "decode", ini, "-i", tmp_path / "one", "-o", tmp_path / "out"
+    calls = calls_of(start_phrasescore, bundled_golden, *command)
     steps = steps_of("A sentence in `decode`")
     assert len(steps) > 5
     assert first_missing(steps, calls) is None

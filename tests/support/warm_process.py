@@ -375,7 +375,7 @@ def die_at(step: int, name: str | None = None) -> None:
 
 
 def _observed(
-    child: int, report: int, timeout: float, signals: Sequence[tuple[float, int]]
+    child: int, report: int, timeout: float, signals: Sequence[list[float]]
 ) -> dict[str, Any]:
     """Wait for a process; send the signals at their times.
 
@@ -386,11 +386,11 @@ def _observed(
     events = select.poll()
     events.register(ended, select.POLLIN)
     events.register(report, 0)  # an error: it has no reader
-    for after, number in sorted([*signals, (timeout, signal.SIGKILL)]):
+    for after, number in sorted([*signals, [timeout, signal.SIGKILL]]):
         found = dict(events.poll(max(0.0, begin + after - time.monotonic()) * 1000))
         if ended in found:
             break
-        os.kill(child, signal.SIGKILL if report in found else number)
+        os.kill(child, signal.SIGKILL if report in found else int(number))
     _, status, usage = os.wait4(child, 0)
     return {
         "status": os.waitstatus_to_exitcode(status),

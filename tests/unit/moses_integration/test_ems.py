@@ -7,7 +7,6 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -15,11 +14,10 @@ import pytest
 from moses_integration.ems import place_holder
 from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
-from tests.conftest import PROJECT
+from tests.conftest import PROJECT, Phrasescore
 from tests.support.builders import write_phrase_table
-from tests.support.fresh_process import Done, run_fresh
+from tests.support.fresh_process import Done
 from tests.support.table_lines import read_entries
-from tests.support.warm_process import WarmProcesses, client
 
 EXAMPLE = PROJECT / "moses_integration" / "ems_config.example"
 
@@ -32,22 +30,20 @@ def table_with(folder: Path, scores: bytes) -> Path:
     return path
 
 
-@pytest.fixture
-def run_step(tmp_path: Path, warm_processes: WarmProcesses) -> Callable[..., Done]:
-    """Return a function that calls the step like EMS: tables without .gz follow the command."""
-    step = *client(warm_processes.place)[1:], "-c", "from moses_integration.ems import main; main()"
-    tables = "phrase-table.1", "phrase-table-pruned.1"
-    return lambda *options: run_fresh(tmp_path, *options, *tables, program=step)
+def run_step(phrasescore: Phrasescore, *options: str) -> Done:
+    """Call the step like EMS: table names without .gz follow the command."""
+    code = "from moses_integration.ems import main; main()"
+    return phrasescore("-c", code, *options, "phrase-table.1", "phrase-table-pruned.1")
 
 
-def test_the_constant_score_is_replaced(tmp_path: Path, run_step: Callable[..., Done]) -> None:
+def test_the_constant_score_is_replaced(tmp_path: Path, phrasescore: Phrasescore) -> None:
     """A missing model is trained; the rest of the table is unchanged."""
     before = table_with(tmp_path, b"0.5 0.25 0.5 0.125 2.718")
     # an earlier training was killed before it saved any work
     (tmp_path / "model.training").mkdir()
     small = "--max-epochs 1 --hidden 4 --embedding 4 --rank 4 --maxout 2"
     small += " --held-out-sources 5 --held-out-pairs 5"
-    run_step("--model", "model", "--train", small, "--score", "--threads 1").well()
+    run_step(phrasescore, "--model", "model", "--train", small, "--score", "--threads 1").well()
     assert (tmp_path / "model" / "config.json").is_file()
     pairs = zip(
         read_entries(before), read_entries(tmp_path / "phrase-table-pruned.1.gz"), strict=True
@@ -59,11 +55,11 @@ def test_the_constant_score_is_replaced(tmp_path: Path, run_step: Callable[..., 
 
 
 def test_a_score_that_means_something_is_not_replaced(
-    tmp_path: Path, run_step: Callable[..., Done]
+    tmp_path: Path, phrasescore: Phrasescore
 ) -> None:
     """The error says what to write into the configuration."""
     table_with(tmp_path, b"0.5 0.25 0.5 0.125")
-    process = run_step("--model", "model")
+    process = run_step(phrasescore, "--model", "model")
     assert process.returncode == 3
     assert process.stderr.startswith(b"phrasescore: phrase-table.1.gz:1: the last score is not the")
     assert b'score-settings = "--PhraseCount"' in process.stderr
@@ -73,9 +69,9 @@ def test_a_score_that_means_something_is_not_replaced(
     assert place_holder(table_with(tmp_path, b"0.5 2.718")) == 2
 
 
-def test_a_missing_table(run_step: Callable[..., Done]) -> None:
+def test_a_missing_table(phrasescore: Phrasescore) -> None:
     """If the table is missing, the error names the previous step."""
-    run_step("--model", "model").refused(
+    run_step(phrasescore, "--model", "model").refused(
         3, "phrase-table.1.gz: no such file, where EMS should have put"
     )
 
