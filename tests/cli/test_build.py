@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import signal
-import sys
 from pathlib import Path
 
 import pytest
 
-from phrasescore.cli import main
 from tests.conftest import Phrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
 from tests.support.killed import kill_when
@@ -92,40 +90,6 @@ def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> Non
     arpa = gzip.decompress((tmp_path / "system" / "lm1.arpa.gz").read_bytes()).decode()
     assert "\taj\u00e1" in arpa
     assert "\tr\u1ecd\u0300" in arpa
-
-
-FAILURES = [
-    # (fault, files by name, options, exit code, message)
-    ("a missing file", {"en": None}, (), 3, "en: no such file"),
-    ("a factor", {"fr": b"x\ny|z\n"}, (), 3, "fr:2: an unescaped |"),
-    ("a link outside", {"al": b"0-0\n0-1\n"}, (), 3, "al:2: the link 0-1 points outside"),
-    ("a truncated file", {"en": gzip.compress(b"a\nb\n")[:-9]}, (), 3, "en: the gzip data are cut"),
-    ("a wrong length", {}, ("--max-phrase-length", "0"), 2, "0 is not in the range 1<=x<=20"),
-]
-
-
-@pytest.mark.parametrize(("files", "options", "code", "said"), [f[1:] for f in FAILURES])
-def test_failures(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    files: dict[str, bytes | None],
-    options: tuple[str, ...],
-    code: int,
-    said: str,
-) -> None:
-    """Each failure prints one sentence with the file and, if there is one, the line."""
-    for name, data in ({"en": b"a\nb\n", "fr": b"x\ny\n", "al": b"0-0\n0-0\n"} | files).items():
-        if data is not None:
-            (tmp_path / name).write_bytes(data)
-    monkeypatch.chdir(tmp_path)
-    arguments = ["phrasescore", "build", "en", "fr", "system", "--alignment", "al", *options]
-    monkeypatch.setattr(sys, "argv", arguments)
-    with pytest.raises(SystemExit) as caught:  # in this process, because a new one takes a second
-        main()
-    assert caught.value.code == code
-    assert said in capsys.readouterr().err
-    assert not (tmp_path / "system" / "moses.ini").exists()
 
 
 def test_interrupted(tmp_path: Path, phrasescore: Phrasescore) -> None:

@@ -41,16 +41,6 @@ def test_an_unknown_command_is_a_usage_error(phrasescore: Phrasescore) -> None:
     phrasescore("trian").refused(2, "No such command 'trian'")
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_script_that_completes_commands(
-    phrasescore: Phrasescore, monkeypatch: pytest.MonkeyPatch, shell: str
-) -> None:
-    """`_PHRASESCORE_COMPLETE=bash_source phrasescore` prints a completion script."""
-    monkeypatch.setenv("_PHRASESCORE_COMPLETE", f"{shell}_source")
-    done = phrasescore().well()
-    assert f"_PHRASESCORE_COMPLETE={shell}_complete".encode() in done.stdout
-
-
 @pytest.mark.parametrize(
     ("typed", "expected"),
     [
