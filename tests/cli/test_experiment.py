@@ -228,16 +228,6 @@ def test_a_text_that_is_not_there(phrasescore: Phrasescore, experiment: Path) ->
     )
 
 
-def test_a_step_that_fails(phrasescore: Phrasescore, experiment: Path) -> None:
-    """The error names the step and its log, with the last lines of the log."""
-    (experiment.parent / "dev.fr").write_bytes(b"one line\n")
-    done = phrasescore("experiment", experiment.name, "-o", "results", "--only", "Baseline")
-    assert done.returncode == 1
-    said = done.stderr.decode()
-    assert "baseline.seed1.tune.log: the step baseline.seed1.tune ended with status 3" in said
-    assert "must be translated by the same line" in said
-
-
 @pytest.mark.moses
 def test_with_real_moses(
     phrasescore: Phrasescore, experiment: Path, tmp_path: Path, moses_bin: Path

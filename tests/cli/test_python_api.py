@@ -385,12 +385,3 @@ def test_the_documented_names_are_those_that_are_exported() -> None:
         for name in exported.__all__:
             assert f"`{name}`" in page, name
             assert getattr(exported, name) is not None
-
-
-def test_importing_is_light() -> None:
-    """Importing the packages loads neither torch nor numpy."""
-    code = (
-        "import phrasescore, moses_integration, tuning, sys; "
-        "print([m for m in ('torch', 'numpy', 'numba') if m in sys.modules])"
-    )
-    assert run_fresh(PROJECT, program=("-c", code)).well().stdout == b"[]\n"
