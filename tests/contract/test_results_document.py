@@ -216,11 +216,14 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
     assert "{} over lists of dev ({} to {})".format(*numbers) in words
     second = _gain(results, "en-hau", "transformer_en_hau_rel_news_newsft", "improved")
     assert second.replace(" (", " BLEU (") in words
-    for pair, name in (("en-hau", "BLEU for Hausa"), ("en-yor", "for Yoruba")):
+    named = {"en-hau": "BLEU for Hausa", "en-yor": "for Yoruba", "en-id": "for Indonesian"}
+    for pair, name in named.items():
         peer = results.row(pair, field_table.TRANSFORMER, "raw").bleu.bleu
         minutes = results.trainings[pair]["cpu"] / 60
         assert f"{points(peer)} {name} ({minutes:.0f} minutes, " in words
         assert _gain(results, pair, field_table.TRANSFORMER, "improved").replace("+", "") in words
+    mean, low, high, _ = field_table.pooled(results, "raw", field_table.TRANSFORMER)
+    assert f"in the mean by {points(mean)} ({points(low)} to {points(high)})" in words
     readme = (PROJECT / "README.md").read_text("utf-8")
     assert f"gained {moved.replace('+', '').replace(' (', ' BLEU (')}" in readme
 
