@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import gzip
 import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,67 +22,11 @@ class StoppedError(Exception):
     """An error that ends a run early."""
 
 
-def write_until(path: Path, blocks: list[bytes]) -> None:
-    write_all_until([path], [(block,) for block in blocks])
-
-
-def write_all_until(paths: list[Path], blocks: Sequence[tuple[bytes, ...]]) -> None:
+def write_until(paths: list[Path], blocks: Sequence[tuple[bytes, ...]]) -> None:
     with pytest.raises(StoppedError), JournaledOutputs(paths, WORK).opened() as outputs:
         for number, texts in enumerate(blocks, 1):
             outputs.append(texts, {"lines": number})
         raise StoppedError
-
-
-@pytest.mark.parametrize("name", ["out", "out.gz"])
-def test_interruption_changes_no_byte(name: str, tmp_path: Path) -> None:
-    """A continued output has the bytes of an uninterrupted output."""
-    blocks = [b"one\n", b"two\n", b"three"]
-    with JournaledOutputs([tmp_path / f"w{name}"], WORK).opened() as output:
-        for block in blocks:
-            output.append([block], {})
-        output.finish()
-    path = tmp_path / name
-    write_until(path, blocks[:2])
-    assert not path.exists()
-    with JournaledOutputs([path], WORK).opened() as output:
-        assert (output.blocks, output.counts, output.discarded) == (2, {"lines": 2}, "")
-        output.append([blocks[2]], {})
-        output.finish()
-    assert path.read_bytes() == (tmp_path / f"w{name}").read_bytes()
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == sorted([name, f"w{name}"])
-    if name.endswith(".gz"):
-        assert gzip.decompress(path.read_bytes()) == b"".join(blocks)
-
-
-def test_a_half_written_block_is_cut_off(tmp_path: Path) -> None:
-    """Bytes after the last complete block are removed from the part file."""
-    path = tmp_path / "out"
-    write_until(path, [b"one\n", b"two\n"])
-    with (tmp_path / ".out.part").open("ab") as part:
-        part.write(b"thr")
-    (tmp_path / "..out.journal.01234567.part").write_bytes(b"{")
-    with JournaledOutputs([path], WORK).opened() as output:
-        assert output.blocks == 2
-        output.append([b"three\n"], {})
-        output.finish()
-    assert path.read_bytes() == b"one\ntwo\nthree\n"
-    assert list(tmp_path.iterdir()) == [path]
-
-
-def test_other_work_starts_anew(tmp_path: Path) -> None:
-    """Work of a run with other settings is discarded, with a message."""
-    path = tmp_path / "out"
-    write_until(path, [b"one\n"])
-    other = dataclasses.replace(WORK, settings={"average": True})
-    with JournaledOutputs([path], other).opened() as output:
-        assert (output.blocks, output.counts) == (0, None)
-        assert output.discarded == (
-            "the work was begun with other settings: average was false and is now true; models was "
-            '[["a", 1.5]] and is now not set; it is discarded'
-        )
-        output.append([b"other\n"], {})
-        output.finish()
-    assert path.read_bytes() == b"other\n"
 
 
 JOURNAL = {**dataclasses.asdict(WORK), "blocks": 1, "sizes": [4]}
@@ -160,7 +103,7 @@ def test_what_stands_in_place_of_its_files_is_neither_followed_nor_removed(
 def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
     """If a kill leaves one output a block ahead, this block is made again."""
     paths = [tmp_path / "a", tmp_path / "b"]
-    write_all_until(paths, BLOCKS[:2])
+    write_until(paths, BLOCKS[:2])
     with (tmp_path / ".a.part").open("ab") as ahead:
         ahead.write(b"a3")
     with JournaledOutputs(paths, WORK).opened() as sinks:
@@ -175,7 +118,7 @@ def test_all_go_on_after_the_last_block_that_each_has(tmp_path: Path) -> None:
 def test_one_that_is_lost_makes_all_begin_anew(tmp_path: Path, lost: str) -> None:
     """If one output has no work files, all outputs start again."""
     paths = [tmp_path / "a", tmp_path / "b"]
-    write_all_until(paths, BLOCKS[:2])
+    write_until(paths, BLOCKS[:2])
     (tmp_path / f".b.{lost}").unlink()
     with JournaledOutputs(paths, WORK).opened() as sinks:
         assert (sinks.blocks, sinks.counts) == (0, None)
@@ -190,7 +133,7 @@ def test_nothing_is_kept_beside_a_stream(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     """With a stream among the outputs, nothing is kept, because a stream cannot be rewound."""
-    write_all_until([tmp_path / "a", Path("-")], BLOCKS[:1])
+    write_until([tmp_path / "a", Path("-")], BLOCKS[:1])
     assert not list(tmp_path.iterdir())
     with JournaledOutputs([tmp_path / "a", "-"], WORK).opened() as sinks:
         assert sinks.blocks == 0
@@ -203,7 +146,7 @@ def test_nothing_is_kept_beside_a_stream(
 def test_killed_before_the_journal_was_removed(tmp_path: Path) -> None:
     """After a kill before the journal's removal, the old output is kept until it is made again."""
     output = tmp_path / "out"
-    write_until(output, [b"x\n"])
+    write_until([output], [(b"x\n",)])
     (tmp_path / ".out.part").rename(output)
     with JournaledOutputs([output], WORK).opened() as again:
         assert again.blocks == 0
