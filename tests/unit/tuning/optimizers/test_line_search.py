@@ -18,7 +18,7 @@ from tests.support.candidate_pools import (
 from tests.support.plain_optimization import plain_line_search
 from tuning.metrics.metric_scores import ALL_COLUMNS
 from tuning.metrics.metric_settings import Objective
-from tuning.optimizers.candidate_pool import PoolArrays, combine, point_at
+from tuning.optimizers.candidate_pool import PoolArrays, point_at
 from tuning.optimizers.line_search import BEYOND, LineSearch
 from tuning.optimizers.optimizer import Problem, Weights
 
@@ -97,14 +97,6 @@ def test_a_point_knows_the_best_candidates(seed: int) -> None:
     starts = problem.pool.starts
     for winner, begin, end in zip(point.winners, starts[:-1], starts[1:], strict=True):
         assert winner == begin + int(np.argmax(point.scores[begin:end]))
-
-
-def test_a_slice_of_candidates_is_combined() -> None:
-    """Weighted sums of a slice of candidates are right; weights of 0 change nothing."""
-    features = np.arange(12, dtype=np.float32).reshape(3, 4)
-    out = np.full(4, 7.0)
-    combine(features, 1, 3, np.array([1.0, 0.0, 2.0]), out)
-    assert out.tolist() == [1 + 18, 2 + 20, 7, 7]
 
 
 def one_feature(*qualities: tuple[float, float, int]) -> PoolArrays:
