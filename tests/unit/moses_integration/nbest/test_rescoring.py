@@ -102,12 +102,6 @@ def test_several_models(tmp_path: Path) -> None:
     assert entry.features["Back"] == (-3.5,)
 
 
-def test_floor(tmp_path: Path) -> None:
-    """Each pair is floored at -100, like a column of the table; the sum is not floored."""
-    values = {(b"the house", b"la maison"): -3000.0, (b".", b"."): -99.5}
-    assert b" PhraseModel0= -199.5 |||" in rescored(tmp_path, LINE, model_of(values))
-
-
 @given(st.data())
 def test_segmentations(data: st.DataObject) -> None:
     """All segmentations are read in both notations, including empty translations of phrases."""
