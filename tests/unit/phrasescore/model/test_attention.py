@@ -78,14 +78,6 @@ def test_the_gradient_is_the_numerical_one(L: int, looks: int) -> None:
     assert torch.autograd.gradcheck(states_and_contexts, tuple(parts.values()))
 
 
-def test_alignments_are_distributions_over_a_rows_own_positions() -> None:
-    """Alignments are distributions, for the longest, the shortest and another row."""
-    alignments = run(random_parts(5, torch.float32), 6)[2]
-    torch.testing.assert_close(alignments.sum(2), torch.ones(6, B))
-    assert (alignments[:, 1, 1:] == 0).all()
-    assert (alignments[:, 0] > 0).all()
-
-
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 def test_rows_may_share_positions_in_any_order(
     dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch

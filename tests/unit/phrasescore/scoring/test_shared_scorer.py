@@ -186,25 +186,6 @@ def test_bf16_stays_near(unit: UnitName, rng: np.random.Generator) -> None:
     assert 0 < per_word.mean() < 0.05
 
 
-def test_a_distribution_over_phrases_sums_to_one() -> None:
-    """The p of all targets of up to two words, and of all longer targets, sum to 1."""
-    settings = EncoderDecoderSettings(
-        source_vocabulary=5, target_vocabulary=4, hidden=6, embedding=3, maxout=4, rank=3
-    )
-    model = EncoderDecoder(settings)
-    model.initialise(torch.Generator().manual_seed(5), "scaled")
-    words = [1, 2, 3]
-    targets = [[], *([a] for a in words), *([a, b] for a in words for b in words)]
-    source: TokenSequences = from_lists([[2, 3]] * len(targets))
-    ended = np.exp(SharedScorer(model, "cpu", "fp32").score(source, from_lists(targets))).sum()
-    with torch.no_grad():
-        batch = Batch(torch.tensor([[2, 3]] * 9), torch.tensor(targets[4:]), None)
-        going_on = model.double().score(batch)
-        # p(a, b, another word) = p(a) p(b | a) (1 - p(end | a, b))
-        rest = (going_on[:, :2].sum(1).exp() * (1 - going_on[:, 2].exp())).sum().item()
-    assert ended + rest == pytest.approx(1.0, abs=1e-5)
-
-
 def test_a_group_that_does_not_fit_is_halved(
     rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
