@@ -133,12 +133,13 @@ _QUOTES = (
     ("bg cs da de et hr is ka lt lv mk sk sl sq sr", "‚", "‘’”"),
     ("fi sv", "«", "’»"),
     ("fr", "“‘", "”’"),
-    ("", "“‘«", "”’»"),
+    ("", "“‘«", "”’»‚"),  # without low quotes, a ‚ stands for a comma
 )
 # blanks inside numbers, names, addresses and quotes of two characters
 _INSIDE = r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
 # the blank before a closing quote, unless the quote is the apostrophe of an English contraction
-_CLOSED = re.compile("(‘[^‘’]+) ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))")
+_CLOSED = "‘[^‘’]+ ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))"
+_LOW_CLOSED = r"„[^„“]*\w “"  # of quotes that begin with „, in languages where “ opens
 # blanks before the last quote, beside wide punctuation, and between Chinese and quotes
 _WIDE = "[！（），．：；？［］｛｝～]"
 _BLANK = re.compile(
@@ -161,6 +162,7 @@ class Detokenizer:
         opening, closing = next(
             quotes for codes, *quotes in _QUOTES if language in codes.split() or not codes
         )
+        self._closed = re.compile(_CLOSED if opening == "‚" else f"{_CLOSED}|{_LOW_CLOSED}")
         join.IS_OPEN_QUOTE = re.compile("^['\"„“”`]+$")
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
@@ -175,7 +177,8 @@ class Detokenizer:
         """Return the text of the tokens of a line."""
         line = " ".join(tokens)
         hidden = _stand_ins(line)
-        line = _CLOSED.sub(r"\1’", line.translate(hidden))
+        line = line.translate(hidden)
+        line = self._closed.sub(lambda match: match[0][:-2] + match[0][-1], line)
         line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
         text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
         shown = {stand_in: space for space, stand_in in hidden.items()}

@@ -21,8 +21,11 @@ from phrasescore.commands.options import (
     Device,
 )
 from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
+from phrasescore.errors import InputError
 from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
-from phrasescore.table.input_files import file_looks_raw, misaligned_files
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table.input_files import file_looks_raw, misaligned_files, read_lines
+from phrasescore.table.phrase_table import PIPES
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
     DEFAULTS,
@@ -295,6 +298,11 @@ def train(options: TrainOptions) -> None:
     for path in texts if kind.of_sentences else ():
         if file_looks_raw(path):
             click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
+    for path in texts if kind.learns_from == "phrases" else ():
+        if can_be_read_again(path) and PIPES not in next(read_lines(path), PIPES):
+            problem = "no phrase table: its first line has no |||"
+            remedy = "for a language model of a text, give --kind feed-forward-lm"
+            raise InputError(problem, path=path, remedy=remedy)
     if kind.translates and (warning := misaligned_files(*texts)) is not None:
         click.echo(f"warning: {warning}", err=True)
     train_model(options.training)

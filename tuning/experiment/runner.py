@@ -168,9 +168,10 @@ class Runner:
         """Run a step unless it is done; return whether it ran."""
         # a command gives its outputs their final names only when the outputs are complete
         work: FunctionStep = Step(**vars(step) | {"work": partial(self._run, step)})
+        start = time.monotonic()
         outcome = self.ledger.do(work, self._say, outputs_are_whole=True)
         if not outcome.resumed:
-            self._say(f"{step.name}: done in {outcome.seconds:,.0f} s")
+            self._say(f"{step.name}: done in {time.monotonic() - start:,.0f} s")
         return not outcome.resumed
 
     def _run(self, step: CommandStep) -> None:

@@ -213,7 +213,7 @@ class ImprovePlan:
             yield _step("start", "ini", "absolute-paths", self.system, "-o", start / INI_NAME)
         yield self.decode("untuned", start)
 
-    def tune(self, name: str, rounds: int, parts: Parts = ()) -> CommandStep:
+    def tune(self, name: str, parts: Parts, rounds: float) -> CommandStep:
         """Return the step that tunes the baseline, or the baseline with new parts."""
         words: list[object] = ["tune", self._untuned(parts), "--source", self.dev_texts[0]]
         words += ["--reference", self.dev_texts[1]]

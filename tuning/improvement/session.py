@@ -8,8 +8,9 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -21,7 +22,15 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
+from phrasescore.runs.ledger import (
+    RECORD,
+    Step,
+    begin,
+    entry_of,
+    has_finished,
+    read_entry,
+    write_entry,
+)
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Say, compiled_seconds
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
@@ -175,7 +184,7 @@ class _Improvement:
         verdict, kept = judged(gain, kept)
         final = name if kept else "baseline"
         self._do([plan.pack(final)])
-        tuning = next(step for step in self._steps if step.name == tuning_of(final))
+        *_, tuning = (step for step in self._steps if step.name == tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
         baseline = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
@@ -249,7 +258,7 @@ class _Improvement:
 
     def _seconds_of(self, name: str) -> float:
         """Return the seconds of a finished step, minus those of compiling, which happens once."""
-        (step,) = (each for each in self._steps if each.name == name)
+        *_, step = (each for each in self._steps if each.name == name)
         return self._seconds[name] - sum(map(compiled_seconds, self._runner.printed(step)))
 
     @property
@@ -282,7 +291,7 @@ class _Improvement:
 
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
         step = Step("time", divide, settings, (weights,), ())
-        found = self._runner.ledger.do(step, self._say).counts
+        found = self._runner.ledger.do(step).counts  # it has no command, so nothing is told
         self._foresee(time, float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
@@ -297,11 +306,14 @@ class _Improvement:
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
         option = "--max-time" if is_time else "--max-epochs"
-        steps = [
-            plan.train(part, option, self._not_lowered(part.training, option, limits[part.name]))
+        trainings = [
+            self._continued(
+                partial(plan.train, part, option), part.training, option, round(limits[part.name])
+            )
             for part in parts
         ]
-        self._do(steps, jobs=len(plan.lanes))
+        self._do([first for first, *rest in trainings if rest], jobs=len(plan.lanes))
+        self._do([steps[-1] for steps in trainings], jobs=len(plan.lanes))
         made = {part.name: _training(plan.model(part))["passes"] for part in parts}
         for name, number in made.items():
             if number < _LEAST_PASSES:
@@ -310,14 +322,24 @@ class _Improvement:
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
         """Add parts and tune; return the rounds; a finished tuning with more of them stays."""
-        rounds = int(self._not_lowered(tuning_of(name), "--rounds", rounds))
-        self._do([*self._plan.add(parts), self._plan.tune(name, rounds, parts)])
-        return rounds
+        make = partial(self._plan.tune, name, parts)
+        steps = self._continued(make, tuning_of(name), "--rounds", rounds)
+        self._do([*self._plan.add(parts), *steps])
+        return int(steps[-1].limits["--rounds"])
 
-    def _not_lowered(self, step: str, option: str, limit: float) -> float:
-        """Return the limit, or the finished step's limit if that is higher."""
-        entry = self._runner.ledger.finished_entry(step)
-        return max(limit, entry.settings.get(option, 0)) if entry else limit
+    def _continued(
+        self, make: Callable[[float], CommandStep], name: str, option: str, limit: float
+    ) -> list[CommandStep]:
+        """Return a step with a limit, and before it the work that an earlier call began, if any.
+
+        The limit of a finished step is not lowered. Unfinished work may depend on its limit, so the
+        step first continues up to a lower limit with which it was begun.
+        """
+        entry = read_entry(self._runner.ledger.path(name))
+        before = entry.settings.get(option, limit) if entry else limit
+        if entry and entry.finished:
+            return [make(max(before, limit))]
+        return [make(each) for each in sorted({min(before, limit), limit})]
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""

@@ -260,10 +260,9 @@ class ScoreBenefit:
         """Return the end of a sentence about a score of weight 0, else an empty text.
 
         >>> ScoreBenefit("NeuralLM0", 0.0, 0.0, 0.0, 0.0).unused_by("the search")
-        '; yet its weight, tuned on all sentences, is 0, so the search does not use it'
+        '; its weight is 0, so the search does not use it'
         """
-        said = f"; yet its weight, tuned on all sentences, is 0, so {user} does not use it"
-        return said if self.weight == 0 else ""
+        return f"; its weight is 0, so {user} does not use it" if self.weight == 0 else ""
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("yor", f"{YORUBA}’s t'ó, \"f'ọ̀rọ̀.\""),
         ("ig", "N'ụlọ anyị, ọ bụ eziokwu."),
         ("id", "Hari Jum'at, pukul 15.30."),
+        ("fon", "Nǔ ɔ́‚ é ɖɔ „mɛ“ ɔ́."),  # ‚ is U+201A, where other texts have a comma
         ("hi", 'उसने कहा, "यह अच्छा है।" डॉ. राम?'),
         ("th", 'เขาพูดว่า "สวัสดี" 5,300 บาท (ห้าพัน)'),
         ("ar", "قال: «نَعَمْ»؛ هل تتكلم العربية، يا علي؟"),

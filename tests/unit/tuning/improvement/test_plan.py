@@ -61,13 +61,13 @@ def test_steps_read_all_that_decides_their_outputs(plan: ImprovePlan) -> None:
     (start, decode) = plan.first_steps()
     assert start.work.words[1:3] == ("ini", "absolute-paths")
     assert decode.inputs == (plan.folder / "start", *plan.dev_texts[:1])
-    tune = plan.tune("all", 3, PARTS)
+    tune = plan.tune("all", PARTS, 3)
     models = plan.folder / "models"
     made = {plan.folder / "phrase-table.gz", models / LANGUAGE.name, models / SENTENCE.name}
     assert made <= set(tune.inputs)
     assert tune.outputs[-1].name == "rescoring.json"
     assert "--rescore" in tune.work.words
-    baseline = plan.tune("baseline", 3)
+    baseline = plan.tune("baseline", (), 3)
     assert baseline.inputs == (plan.folder / "start", *plan.dev_texts, plan.table)
     assert "--rescore" not in baseline.work.words
 
@@ -89,7 +89,7 @@ def test_only_the_given_parts_are_added(
     assert [step.name for step in steps] == added
     for step in steps[added[:1] == ["score"] :][:1]:
         assert plan.folder / "baseline" in step.inputs
-    assert tuned in plan.tune("kept", 3, parts).work.words[4]  # type: ignore[arg-type]
+    assert tuned in plan.tune("kept", parts, 3).work.words[4]  # type: ignore[arg-type]
 
 
 def test_the_options_of_trainings(plan: ImprovePlan) -> None:

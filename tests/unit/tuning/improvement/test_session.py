@@ -9,11 +9,14 @@ import pytest
 
 from moses_integration.text.preparation import SystemText, TextSettings, write_settings
 from phrasescore.errors import CorpusError, InputError, SettingsError
+from phrasescore.runs.ledger import Entry, write_entry
 from tests.support.toy_system import write_toy_system
+from tuning.experiment.runner import CommandStep, command_step
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
 from tuning.improvement.session import (
     ALL_PARTS,
     ImproveRecord,
+    _Improvement,
     helpful,
     judged,
     least_time,
@@ -130,10 +133,7 @@ def test_the_page(tmp_path: Path) -> None:
     assert "does not use it" not in text
     for name, user in (("language-model", "the search"), ("sentence-model", "rescoring")):
         unused = dataclasses.replace(record, benefits={name: benefit("NeuralLM0", 0.002, 0.0)})
-        assert (
-            f"+2.20); yet its weight, tuned on all sentences, is 0, so {user} does not use it |"
-            in page(unused, plan)
-        )
+        assert f"+2.20); its weight is 0, so {user} does not use it |" in page(unused, plan)
     plan.folder.joinpath("system").mkdir(parents=True)
     for cut in (True, False):
         words = TextSettings("en", tokenize=cut)
@@ -221,6 +221,27 @@ def test_a_dev_set_from_the_training_text(tmp_path: Path) -> None:
     assert [*text_warnings(ImprovePlan(tmp_path / "better", None, texts, dev))] == []
     (warning,) = text_warnings(ImprovePlan(tmp_path / "better", None, texts, texts))
     assert "100 of 100 sentence pairs of the dev set are in the parallel text" in warning
+
+
+def test_begun_work_is_not_lost_when_its_limit_grows(tmp_path: Path) -> None:
+    """It is finished with the limit that it was begun with, and then continued."""
+    texts = tmp_path / "a", tmp_path / "b"
+    plan = ImprovePlan(tmp_path / "better", None, texts, texts)
+    improvement, name = _Improvement(plan, 900.0, None, print), "train.phrase-model"
+    record = tmp_path / "better" / "steps" / f"{name}.json"
+
+    def limits(limit: float) -> list[float]:
+        def make(each: float) -> CommandStep:
+            return command_step(name, ["phrasescore"], (), limits={"--max-time": each})
+
+        steps = improvement._continued(make, name, "--max-time", limit)
+        return [step.limits["--max-time"] for step in steps]
+
+    assert limits(60) == [60]
+    for finished, expected in ((False, {30: [30], 60: [60], 90: [60, 90]}), (True, {30: [60]})):
+        write_entry(record, Entry({"--max-time": 60}, finished=finished))
+        assert {limit: limits(limit) for limit in expected} == expected
+    assert limits(90) == [90]
 
 
 def test_misaligned_texts(tmp_path: Path) -> None:
