@@ -8,7 +8,7 @@ from moses_integration.commands.build import BuildOptions
 from moses_integration.commands.options import SYSTEM
 from moses_integration.system_building.build_settings import Case
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import BoundedInt, Result, say
+from phrasescore.commands.options import SEED, BoundedInt, Result, say
 from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
 from phrasescore.commands.train import duration
 from phrasescore.errors import SettingsError
@@ -50,6 +50,7 @@ class ImproveOptions(Result):
         "Instead of a time: the passes of the sentence model over the text, so that the result is "
         "the same on every run; the other models make fewer passes.",
     )
+    seed: int | None = option(SEED, "The seed of all trainings and tunings.  [default: 1]")
     tokenize: tuple[str, str] | None = BuildOptions.tokenize
     case: Case = BuildOptions.case
     lowercase: bool = BuildOptions.lowercase
@@ -92,6 +93,7 @@ def improve(options: ImproveOptions) -> None:
         (options.source.absolute(), options.reference.absolute()),
         options.build_options,
         options.target_text and options.target_text.absolute(),
+        options.seed,
     )
     record = run(plan, None if options.passes else options.time, options.passes, say)
     options.show(record.to_json(), f"{record.verdict}\n{plan.folder / 'system'}\n")

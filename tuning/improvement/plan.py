@@ -123,6 +123,7 @@ class ImprovePlan:
         dev: The source and the reference of the dev set.
         build: Options of ``build``.
         target_text: More text of the target language, if any.
+        seed: The seed of trainings and tunings; ``None`` for the usual one.
         cores: The cores of this machine.
     """
 
@@ -132,6 +133,7 @@ class ImprovePlan:
     dev: tuple[Path, Path]
     build: tuple[str, ...] = ()
     target_text: Path | None = None
+    seed: int | None = None
     cores: int = field(default_factory=usable_cores)
 
     @property
@@ -216,7 +218,7 @@ class ImprovePlan:
     def tune(self, name: str, parts: Parts, rounds: float) -> CommandStep:
         """Return the step that tunes the baseline, or the baseline with new parts."""
         words: list[object] = ["tune", self._untuned(parts), "--source", self.dev_texts[0]]
-        words += ["--reference", self.dev_texts[1]]
+        words += ["--reference", self.dev_texts[1], *self._seeded]
         marks = [INI_NAME, WEIGHTS]
         if SENTENCE in parts:
             words += ["--rescore", self.model(SENTENCE)]
@@ -235,7 +237,7 @@ class ImprovePlan:
                 ``--max-epochs``.
             limit: The seconds of the training, or the number of passes.
         """
-        options: list[object] = ["--kind", part.kind, "--threads", self.threads]
+        options: list[object] = ["--kind", part.kind, "--threads", self.threads, *self._seeded]
         is_time = option == "--max-time"
         counts = Counter(Text.read(self.texts[1]).tokens())
         words = counts.total()
@@ -319,6 +321,10 @@ class ImprovePlan:
     def pack(self, name: str) -> CommandStep:
         """Return the step that copies a tuned system to a folder that contains all its files."""
         return _step("pack", "ini", "pack", self.folder / name, self.folder / "system")
+
+    @property
+    def _seeded(self) -> Sequence[object]:
+        return () if self.seed is None else ("--seed", self.seed)
 
     @property
     def _scored(self) -> Path:

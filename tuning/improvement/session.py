@@ -136,7 +136,8 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         say(f"warning: {warning}")
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
-        work = entry_of({"build": list(plan.build), "system": str(plan.system or "")}, inputs)
+        settings = {"build": list(plan.build), "system": str(plan.system or ""), "seed": plan.seed}
+        work = entry_of(settings, inputs)
         # no step has finished, so a call with corrected inputs may begin
         if has_record(plan.folder, ImproveRecord) and not has_finished(plan.folder / STEPS):
             write_entry(plan.folder / RECORD, work)
@@ -185,7 +186,7 @@ class _Improvement:
         final = name if kept else "baseline"
         self._do([plan.pack(final)])
         *_, tuning = (step for step in self._steps if step.name == tuning_of(final))
-        asked = {"time": self._time, "passes": self._passes, "build": list(plan.build)}
+        asked = {"time": self._time, "passes": self._passes, "seed": plan.seed}
         baseline = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
             verdict=f"{verdict} (baseline: {baseline} BLEU on the dev set)",
@@ -197,7 +198,9 @@ class _Improvement:
                 *warnings,
                 *(self._advised(each, tuning) for each in self._tuned(final).warnings),
             ),
-            provenance=provenance(inputs=plan.inputs, settings=asked),
+            provenance=provenance(
+                inputs=plan.inputs, settings={**asked, "build": list(plan.build)}
+            ),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
         record.write(plan.folder / RESULT)

@@ -56,6 +56,15 @@ def test_more_text_of_the_target_language(plan: ImprovePlan, tmp_path: Path) -> 
     assert rest[2].outputs == built.target_texts[1:]
 
 
+def test_a_seed_is_that_of_all_that_is_random(plan: ImprovePlan) -> None:
+    """Without one, the commands are as before."""
+    seeded = dataclasses.replace(plan, seed=7)
+    for each, expected in ((plan, False), (seeded, True)):
+        steps = [each.tune("all", PARTS, 3)]
+        steps += [each.train(part, "--max-time", 60.0) for part in PARTS]
+        assert {" --seed 7 " in str(step.work) for step in steps} == {expected}
+
+
 def test_steps_read_all_that_decides_their_outputs(plan: ImprovePlan) -> None:
     """A changed model or table repeats the tuning, although the ini that names it is the same."""
     (start, decode) = plan.first_steps()

@@ -79,9 +79,7 @@ def test_the_benefit_of_a_model_is_estimated(run: Run, weight: float) -> None:
     assert [benefit["weight"]] == run.weights()["weights"]["NeuralLM0"]
     assert benefit["low"] <= benefit["gain"] <= benefit["high"]
     (note,) = (line for line in run.said if line.startswith("note: NeuralLM0 "))
-    assert note.endswith("its weight is 0, so the search does not use it") == (
-        not weight
-    )
+    assert note.endswith("its weight is 0, so the search does not use it") == (not weight)
     begun, done = (
         next(place for place, line in enumerate(run.said) if line.startswith(said))
         for said in ("round 1: optimising over ", "round 1: over all candidates ")
