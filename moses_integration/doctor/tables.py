@@ -367,7 +367,11 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 "leave the score out, or freeze it with tuneable-components",
             )
     for what in scores.repetition():
-        found.warning(path, what, "score the table without it, or with --replace-column")
+        found.warning(
+            path,
+            what,
+            "use the table without it, or replace it with another model's (score --replace-column)",
+        )
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(
             path,

@@ -17,12 +17,11 @@ PLACE, *ARGUMENTS = sys.argv[1:]
 
 def main() -> None:
     """Ask for the process and wait for its end."""
-    request = {"arguments": ARGUMENTS, "environment": dict(os.environ)}
+    request = {"arguments": ARGUMENTS, "environment": dict(os.environ), "children": PLACE}
     request["folder"] = os.getcwd()  # noqa: PTH109 - pathlib would take longer than all else
     read, reported = os.pipe()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(PLACE)
-        request["children"] = PLACE
         socket.send_fds(server, [json.dumps(request).encode()], [0, 1, 2, reported])
     os.close(reported)
     with os.fdopen(read) as report:

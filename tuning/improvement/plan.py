@@ -6,7 +6,7 @@ All outputs are in one folder:
   ``dev.target``, the dev set prepared like its text (and ``more.target.gz``, further text);
   otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
-* ``speed/``: phrase models that were trained for seconds, to measure their speed;
+* ``speed.N/``: a phrase model that was trained for seconds, to measure its speed;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
 * ``inis/``: the tuned baseline with new parts, before their tuning;
 * ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
@@ -274,7 +274,7 @@ class ImprovePlan:
     def measure(self, time: float) -> CommandStep:
         """Return the step that trains a small phrase model for some seconds, for its speed.
 
-        Each time has a model of its own, because the machine may have been busy at another call.
+        Each time has a step of its own, because the machine may have been busy at another call.
 
         Args:
             time: The seconds that the phrase model may train.
@@ -282,7 +282,8 @@ class ImprovePlan:
         seconds = min(_SECONDS_TO_MEASURE, math.ceil(time / 4))
         words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
         words += ["--threads", self.threads, "--max-time", f"{seconds}s"]
-        return _step("speed", *words, self.table, self.folder / "speed" / f"{time:.0f}")
+        name = f"speed.{time:.0f}"
+        return _step(name, *words, self.table, self.folder / name)
 
     def add(self, parts: Parts) -> Iterator[CommandStep]:
         """Yield the steps that add parts to the baseline: a column and a language model."""

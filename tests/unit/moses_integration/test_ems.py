@@ -16,7 +16,7 @@ from phrasescore.errors import PhraseTableError
 from phrasescore.table.phrase_table import parse_scores
 from tests.conftest import PROJECT, Phrasescore
 from tests.support.builders import write_phrase_table
-from tests.support.fresh_process import Done
+from tests.support.fresh_process import Done, run_fresh
 from tests.support.table_lines import read_entries
 
 EXAMPLE = PROJECT / "moses_integration" / "ems_config.example"
@@ -69,11 +69,11 @@ def test_a_score_that_means_something_is_not_replaced(
     assert place_holder(table_with(tmp_path, b"0.5 2.718")) == 2
 
 
-def test_a_missing_table(phrasescore: Phrasescore) -> None:
-    """If the table is missing, the error names the previous step."""
-    run_step(phrasescore, "--model", "model").refused(
-        3, "phrase-table.1.gz: no such file, where EMS should have put"
-    )
+def test_a_missing_table(tmp_path: Path) -> None:
+    """If the table is missing, the error names the previous step; Python starts as in EMS."""
+    program = "-m", "moses_integration.ems"
+    done = run_fresh(tmp_path, "--model", "model", "table.1", "table-pruned.1", program=program)
+    done.refused(3, "table.1.gz: no such file, where EMS should have put")
 
 
 @pytest.mark.moses
