@@ -230,7 +230,8 @@ class _Improvement:
         spent = self._spent
         told = f"{spent / 60:.0f} min"
         if self._end is not None:
-            told += f", up to about {max(0.0, self._end - spent) / 60:.0f} min left"
+            left = max(0.0, self._end - spent)
+            told += f", up to about {math.ceil(left / 60)} min left"
         self._say(f"[{told}] {step.work}")
 
     def _relay(self, step: CommandStep) -> None:
@@ -302,12 +303,15 @@ class _Improvement:
         """Train the models, and return the passes that each made over its examples."""
         plan, passes = self._plan, dict[str, float]()
         parts, is_time = [part for lane in plan.lanes for part in lane], self._time is not None
-        if is_time and (enough := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
+        if is_time and (fit := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
             parts.remove(PHRASE)
-            passes[PHRASE.name] = enough
-            self._say(f"note: {PHRASE.name}: {few_passes(enough)}")
+            passes[PHRASE.name] = fit
+            training = sum(limits[part.name] for part in plan.lanes[-1])
+            enough = (self._time or 0) + training * (_LEAST_PASSES / max(fit, 1e-6) - 1)
+            advice = f"about --time {math.ceil(enough / 60)}m allows it"
+            self._say(f"note: {PHRASE.name}: {few_passes(fit)} ({advice})")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
-            limits = shared(sum(limits[part.name] for part in plan.lanes[-1]), others)
+            limits = shared(training, others)
         option = "--max-time" if is_time else "--max-epochs"
         trainings = [
             self._continued(
@@ -358,12 +362,9 @@ def few_passes(passes: float) -> str:
     """Say why a model is not tried.
 
     >>> few_passes(0.157)
-    'not tried: only 0.16 passes fit into its time (a longer one gives more), but 0.25 are needed'
+    'not tried: only 0.16 passes fit into its time, but 0.25 are needed'
     """
-    return (
-        f"not tried: only {passes:.2f} passes fit into its time (a longer one gives more), but "
-        f"{_LEAST_PASSES} are needed"
-    )
+    return f"not tried: only {passes:.2f} passes fit into its time, but {_LEAST_PASSES} are needed"
 
 
 def rounds_for(time: float | None, cost: float) -> int:
