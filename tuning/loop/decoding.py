@@ -52,11 +52,8 @@ FILTERED, SOURCE = "filtered", "source.txt"  # what `prepare` makes in the work 
 _BLANKS = b" \t\r"
 # side of the dev set -> what knows its words, and what happens to unknown words
 _OWNERS: dict[Side, tuple[str, str]] = {
-    "source": ("the phrase table (its entries for this text)", "they are copied as they are"),
-    "target": (
-        "the target side of the phrase table (its entries for this text)",
-        "no translation has them",
-    ),
+    "source": ("the phrase table", "they are copied as they are"),
+    "target": ("the target side of the phrase table", "no translation has them"),
 }
 
 
