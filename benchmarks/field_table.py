@@ -6,11 +6,12 @@ from which the table and the intervals are computed, but no text.
 
     python -m benchmarks.field_table field.json --pair FOLDER en hau --improved IMPROVED \
         --published m2m100_en_hau_news.txt ...
+    python -m benchmarks.field_table field.json --pair FOLDER en hau --improved IMPROVED --seed 2
     python -m benchmarks.field_table field.json --pair FOLDER en hau --tuned translation.hau
     python -m benchmarks.field_table field.json --pair FOLDER en hau --transformer OUTPUT
     python -m benchmarks.field_table field.json
 
-The first three forms add rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED
+All forms but the last add rows of a language pair (FOLDER has test.en.gz and test.hau.gz; IMPROVED
 is the folder of `improve`; translation.hau was made by `build`, `tune` and `decode --raw`; OUTPUT
 is the folder of joeynmt_transformer.py); without --pair, all rows are shown.
 """
@@ -26,6 +27,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from itertools import product
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -38,7 +40,7 @@ from phrasescore.runs.processes import phrasescore_command
 from tuning.experiment.results import TextStatistics
 from tuning.metrics.metric_scores import columns_of, metric_scores
 from tuning.metrics.metric_settings import TEST_SEED, TRIALS, TextScoring, points, shown_p
-from tuning.metrics.significance import Bootstrap, bootstrap, resampled_scores
+from tuning.metrics.significance import Bootstrap, bootstrap
 from tuning.metrics.text_scores import NamedLines, ReferenceTexts
 
 # TUNED: `build` and `tune` of README, without models
@@ -64,6 +66,7 @@ class Row:
         chrf: The chrF of the text, from 0 to 1.
         bleu: The BLEU statistics of its sentences.
         digest: The SHA-256 of the translation.
+        seed: The seed of the run.
     """
 
     pair: str
@@ -72,6 +75,7 @@ class Row:
     chrf: float
     bleu: TextStatistics
     digest: str
+    seed: int = 1
 
 
 @dataclass(frozen=True)
@@ -81,7 +85,8 @@ class Results:
     Args:
         rows: All rows.
         references: The numbers of words of the reference sentences, by pair and variant.
-        records: The records of ``improve``, without paths, by pair.
+        records: The records of ``improve``, without paths, by pair, and of further seeds, by pair
+            and seed (``en-hau 2``).
         trainings: The record of the Transformer that was trained here, by pair.
     """
 
@@ -103,15 +108,23 @@ class Results:
         trainings = content.get("trainings", {})
         return cls(tuple(rows), content["references"], content["records"], trainings)
 
-    def row(self, pair: str, name: str, variant: str) -> Row:
-        """Return a row."""
-        return next(
-            row for row in self.rows if (row.pair, row.name, row.variant) == (pair, name, variant)
-        )
+    def of_one_seed(self) -> Results:
+        """Return the results without further seeds."""
+        return replace(self, rows=tuple(row for row in self.rows if row.seed == 1))
 
-    def statistics(self, row: Row) -> Statistics:
-        """Return the statistics of a row, shape (1, sentences, 9)."""
-        return row.bleu.matrix(self.references[f"{row.pair} {row.variant}"])[None]
+    def runs(self, pair: str, name: str, variant: str) -> list[Row]:
+        """Return the row of each seed of a system."""
+        asked = pair, name, variant
+        return [row for row in self.rows if (row.pair, row.name, row.variant) == asked]
+
+    def row(self, pair: str, name: str, variant: str) -> Row:
+        """Return the row of the first seed of a system."""
+        return self.runs(pair, name, variant)[0]
+
+    def statistics(self, rows: Sequence[Row]) -> Statistics:
+        """Return the statistics of runs over the same text, shape (runs, sentences, 9)."""
+        lengths = self.references[f"{rows[0].pair} {rows[0].variant}"]
+        return np.stack([row.bleu.matrix(lengths) for row in rows])
 
     @property
     def pairs(self) -> list[str]:
@@ -120,38 +133,20 @@ class Results:
 
 
 def compared(results: Results, pair: str, first: str, second: str, variant: str) -> Bootstrap:
-    """Return the uncertainty of a difference of two rows of a pair, second minus first."""
-    rows = [results.row(pair, name, variant) for name in (first, second)]
+    """Return the difference of two systems of a pair, second minus first."""
+    rows = [results.runs(pair, name, variant) for name in (first, second)]
     one, other = map(results.statistics, rows)
     return bootstrap(one, other, BLEU, TRIALS, TEST_SEED)
 
 
-def pooled(
-    results: Results, variant: str, first: str = BASELINE
-) -> tuple[float, float, float, float]:
-    """Return the mean gain of the improved systems over other rows, its interval, and p.
-
-    Sentences are drawn within each pair; the pairs are fixed. p is two-sided: twice the share of
-    drawn means on the other side of 0.
-    """
-    gains, drawn = [], []
-    for number, pair in enumerate(results.pairs):
-        rows = [results.row(pair, name, variant) for name in (first, IMPROVED)]
-        texts = [results.statistics(row) for row in rows]
-        sentences = texts[0].shape[1]
-        rng = np.random.default_rng(TEST_SEED + number)
-        draws = [rng.integers(sentences, size=(100, sentences)) for _ in range(TRIALS // 100)]
-        moved = [
-            resampled_scores(texts[1], each, BLEU) - resampled_scores(texts[0], each, BLEU)
-            for each in draws
-        ]
-        drawn.append(np.concatenate(moved)[:, 0])
-        scores = [float(BLEU(text.sum(1))[0]) for text in texts]
-        gains.append(scores[1] - scores[0])
-    means = np.mean(drawn, 0)
-    low, high = np.quantile(means, [0.025, 0.975])
-    tail = min((means <= 0).mean(), (means >= 0).mean())
-    return float(np.mean(gains)), float(low), float(high), float(min(1.0, 2 * tail))
+def pooled(results: Results, variant: str, first: str = BASELINE) -> Bootstrap:
+    """Return the mean gain of the improved systems over other rows; the pairs are fixed."""
+    found = [compared(results, pair, first, IMPROVED, variant) for pair in results.pairs]
+    variances = np.array([each.deviation**2 for each in found])
+    # as Welch (1947) and Satterthwaite (1946) for a sum
+    degrees = variances.sum() ** 2 / sum(variances**2 / [each.degrees for each in found])
+    mean = fmean(each.gain for each in found)
+    return Bootstrap(mean, float(np.sqrt(variances.sum())) / len(found), float(degrees))
 
 
 def bleu_by_length(statistics: Statistics) -> list[str]:
@@ -170,44 +165,52 @@ def bleu_by_length(statistics: Statistics) -> list[str]:
 
 
 def table(results: Results, pair: str) -> Iterator[str]:
-    """Yield the Markdown table of a pair, the best raw BLEU last."""
-    rows = [row for row in results.rows if (row.pair, row.variant) == (pair, "raw")]
+    """Yield the Markdown table of a pair, the best raw BLEU last; means over runs."""
     ours = IMPROVED if pair in results.pairs else TUNED
-    yield f"| system | BLEU | chrF | BLEU of tokens | {ours} less this, raw | tokens |"
-    yield "|---" * 6 + "|"
-    for row in sorted(rows, key=lambda row: row.bleu.bleu):
-        tokens = results.row(pair, row.name, "tokens")
-        cells = [row.name, points(row.bleu.bleu), points(row.chrf), points(tokens.bleu.bleu)]
+    yield f"| system | runs | BLEU | chrF | BLEU of tokens | {ours} less this, raw | tokens |"
+    yield "|---" * 7 + "|"
+    rows = []
+    for name in {row.name: None for row in results.rows if row.pair == pair}:
+        raw, tokens = (results.runs(pair, name, variant) for variant in VARIANTS)
+        bleu = fmean(row.bleu.bleu for row in raw)
+        means = [bleu, fmean(row.chrf for row in raw), fmean(row.bleu.bleu for row in tokens)]
+        cells = [name, str(len(raw)), *map(points, means)]
         for variant in VARIANTS:
-            if row.name == ours:
-                cells.append("–")
-                continue
-            found = compared(results, pair, row.name, ours, variant)
-            other = results.row(pair, row.name, variant).bleu.bleu
-            moved = results.row(pair, ours, variant).bleu.bleu - other
-            shown = [points(each, sign=True) for each in (moved, found.low, found.high)]
-            cells.append("{} ({} to {})".format(*shown))
-        yield f"| {' | '.join(cells)} |"
+            found = compared(results, pair, name, ours, variant)
+            cells.append("–" if name == ours else in_words(found))
+        rows.append((bleu, f"| {' | '.join(cells)} |"))
+    yield from (line for _, line in sorted(rows))
+
+
+def in_words(found: Bootstrap) -> str:
+    """Return a difference with its interval, in points.
+
+    >>> in_words(Bootstrap(0.01, 0.001, 1e5))
+    '+1.00 (+0.80 to +1.20)'
+    """
+    shown = (points(each, sign=True) for each in (found.gain, found.low, found.high))
+    return "{} ({} to {})".format(*shown)
 
 
 def summary(results: Results) -> Iterator[str]:
     """Yield a table for each pair, and the mean gain over all pairs."""
     for pair in sorted({row.pair for row in results.rows}):
-        verdict = results.records[pair]["verdict"] if pair in results.records else ""
-        yield from ["", f"{pair} {verdict}", "", *table(results, pair), ""]
+        yield from ["", pair, ""]
+        for name, record in results.records.items():
+            if name.split()[0] == pair:
+                yield f"{name}: {record['verdict']}"
+        yield from ["", *table(results, pair), ""]
         yield f"| words of the reference, up to | {' | '.join(map(str, LENGTHS))} | more |"
         yield "|---" * (len(LENGTHS) + 2) + "|"
-        for row in results.rows:
-            if (row.pair, row.variant) == (pair, "raw"):
-                cells = bleu_by_length(results.statistics(row))
-                yield f"| {row.name} | {' | '.join(cells)} |"
+        for name in {row.name: None for row in results.rows if row.pair == pair}:
+            cells = bleu_by_length(results.statistics(results.runs(pair, name, "raw")))
+            yield f"| {name} | {' | '.join(cells)} |"
     firsts = [BASELINE] if results.pairs else []
     if results.pairs and set(results.pairs) <= set(results.trainings):
         firsts.append(TRANSFORMER)
     for first, variant in product(firsts, VARIANTS):
-        gain, low, high, p = pooled(results, variant, first)
-        gains = [points(each, sign=True) for each in (gain, low, high)]
-        yield "{}, {}: {} ({} to {}), p {}".format(first, variant, *gains, shown_p(p))
+        found = pooled(results, variant, first)
+        yield f"{first}, {variant}: {in_words(found)}, p {shown_p(found.p_value)}"
 
 
 def _composed(path: Path) -> list[str]:
@@ -216,11 +219,12 @@ def _composed(path: Path) -> list[str]:
 
 
 def add(
-    results: Results, folder: Path, languages: Sequence[str], texts: Mapping[str, Path]
+    results: Results, folder: Path, languages: Sequence[str], texts: Mapping[str, Path], seed: int
 ) -> Results:
     """Return the results with translations of a pair's test set, by name."""
     pair, target = "-".join(languages), languages[1]
-    rows = [row for row in results.rows if row.pair != pair or row.name not in texts]
+    replaced = {(pair, name, seed) for name in texts}
+    rows = [row for row in results.rows if (row.pair, row.name, row.seed) not in replaced]
     references = dict(results.references)
     tokens = Preprocessor(TextSettings(target, lowercase=True, tokenizer="unicode", form="NFC"))
     for variant in VARIANTS:
@@ -233,7 +237,7 @@ def add(
             statistics = found[:, columns_of("bleu")]
             chrf = metric_scores("chrf", found[:, columns_of("chrf")].sum(0))
             words = TextStatistics.from_rows(statistics.astype(np.int32))
-            rows.append(Row(pair, name, variant, float(chrf), words, sha256_of(path)))
+            rows.append(Row(pair, name, variant, float(chrf), words, sha256_of(path), seed))
             references[f"{pair} {variant}"] = " ".join(map(str, statistics[:, -1]))
     return replace(results, rows=tuple(rows), references=references)
 
@@ -265,6 +269,7 @@ def main() -> None:
     parser.add_argument("--published", type=Path, nargs="*", default=[])
     parser.add_argument("--tuned", type=Path, help="a translation by `build` and `tune` alone")
     parser.add_argument("--transformer", type=Path, help="the folder of joeynmt_transformer.py")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of improve")
     options = parser.parse_args()
     results = Results.read(options.results)
     if options.pair:
@@ -279,10 +284,10 @@ def main() -> None:
             results = replace(results, trainings=trainings)
         if options.improved:
             texts |= translated(options.improved, Path(folder), languages[0])
-            record = recorded(options.improved)
-            records = results.records | {"-".join(languages): record}
+            name = "-".join(languages) + (f" {options.seed}" if options.seed > 1 else "")
+            records = results.records | {name: recorded(options.improved)}
             results = replace(results, records=records)
-        results = add(results, Path(folder), languages, texts)
+        results = add(results, Path(folder), languages, texts, options.seed)
         write_json(options.results, asdict(results))
     else:
         print("\n".join(summary(results)))

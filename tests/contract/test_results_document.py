@@ -192,10 +192,8 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
 
     for pair, name in (("en-hau", "Hausa"), ("en-yor", "Yoruba")):
         ours, other = results.row(pair, field_table.TUNED, "raw"), best(pair, "transformer")
-        found = field_table.compared(results, pair, other.name, ours.name, "raw")
-        gain = ours.bleu.bleu - other.bleu.bleu
-        moved, low, high = (points(each, sign=True) for each in (gain, found.low, found.high))
-        cells = [shown(ours), shown(other), f"{moved} ({low} to {high})", shown(best(pair, "m2m"))]
+        gain = _gain(results, pair, other.name, ours.name)
+        cells = [shown(ours), shown(other), gain, shown(best(pair, "m2m"))]
         assert re.search(rf"\| English–{name} \| [\d,]+ \| {re.escape(' | '.join(cells))} \|", page)
     assert f"| {shown(results.row('en-id', field_table.TUNED, 'raw'))} | – |" in page
     words = " ".join(page.split())
@@ -206,9 +204,9 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
         dev = record["verdict"].split(" on ")[0].replace(" BLEU (95 % interval", " (")
         assert f"{row}{dev.replace('( ', '(')} | {moved} |" in words
     assert not results.records["en-yor"].get("kept")
-    gain, low, high, p = field_table.pooled(results, "raw")
-    shown_mean = "{} ({} to {})".format(*(points(each, sign=True) for each in (gain, low, high)))
-    assert p < 0.001
+    mean = field_table.pooled(results, "raw")
+    shown_mean = field_table.in_words(mean)
+    assert mean.p_value < 0.001
     assert f"| {shown_mean}, p < 0.001 |" in words
     assert shown_mean in " ".join((PROJECT / "docs" / "results.md").read_text("utf-8").split())
     together = results.records["en-hau"]["benefits"]["all parts"]
@@ -222,8 +220,8 @@ def test_the_table_of_little_text_is_that_of_its_statistics() -> None:
         minutes = results.trainings[pair]["cpu"] / 60
         assert f"{points(peer)} {name} ({minutes:.0f} minutes, " in words
         assert _gain(results, pair, field_table.TRANSFORMER, "improved").replace("+", "") in words
-    mean, low, high, _ = field_table.pooled(results, "raw", field_table.TRANSFORMER)
-    assert f"in the mean by {points(mean)} ({points(low)} to {points(high)})" in words
+    mean = field_table.pooled(results, "raw", field_table.TRANSFORMER)
+    assert f"in the mean by {field_table.in_words(mean).replace('+', '')}" in words
     readme = (PROJECT / "README.md").read_text("utf-8")
     assert f"gained {moved.replace('+', '').replace(' (', ' BLEU (')}" in readme
 
@@ -242,7 +240,7 @@ def test_bleu_by_length() -> None:
             names[kind] = f"{kind.lower().replace('-', '')}_{pair.replace('-', '_')}_{ending}"
         for shown, name in names.items():
             if any((row.pair, row.name) == (pair, name) for row in field.rows):
-                expected[title, shown] = field.statistics(field.row(pair, name, "raw"))
+                expected[title, shown] = field.statistics(field.runs(pair, name, "raw"))
     found = []
     for (title, name), statistics in expected.items():
         cells = field_table.bleu_by_length(statistics)
@@ -252,8 +250,5 @@ def test_bleu_by_length() -> None:
 
 
 def _gain(results: field_table.Results, pair: str, first: str, second: str) -> str:
-    """Return the difference of two rows of a pair in raw BLEU, with its interval."""
-    found = field_table.compared(results, pair, first, second, "raw")
-    rows = (results.row(pair, name, "raw").bleu.bleu for name in (second, first))
-    gain = next(rows) - next(rows)
-    return "{} ({} to {})".format(*(points(x, sign=True) for x in (gain, found.low, found.high)))
+    """Return the difference of two systems of a pair in raw BLEU, with its interval."""
+    return field_table.in_words(field_table.compared(results, pair, first, second, "raw"))

@@ -33,7 +33,7 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,14 +114,35 @@ class Bootstrap:
     """The result of the two-level bootstrap of a difference.
 
     Args:
-        p_value: The two-sided p-value.
-        low: The lower end of the 95 % interval of the difference.
-        high: The upper end of the interval.
+        gain: The difference.
+        deviation: Its standard error.
+        degrees: The degrees of freedom of Student's t.
     """
 
-    p_value: float
-    low: float
-    high: float
+    gain: float
+    deviation: float
+    degrees: float
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value."""
+        if self.deviation < _ROUNDING:
+            return float(abs(self.gain) < _ROUNDING)
+        return self._tail.probability(abs(self.gain) / self.deviation)
+
+    @property
+    def low(self) -> float:
+        """The lower end of the 95 % interval."""
+        return self.gain - self.deviation * self._tail.beyond(0.05)
+
+    @property
+    def high(self) -> float:
+        """The upper end of the 95 % interval."""
+        return self.gain + self.deviation * self._tail.beyond(0.05)
+
+    @cached_property
+    def _tail(self) -> StudentTail:
+        return StudentTail(self.degrees)
 
 
 def _pieces(trials: int, columns: int) -> Iterator[int]:
@@ -206,12 +227,8 @@ def bootstrap(
     if of_runs > 0:
         variance += of_runs
         square_errors += errors_of_runs
-    deviation = math.sqrt(variance)
-    if deviation < _ROUNDING:
-        return Bootstrap(float(abs(gain) < _ROUNDING), gain, gain)
-    tail = StudentTail(max(variance**2 / square_errors, 1.0))
-    reach = deviation * tail.beyond(0.05)
-    return Bootstrap(tail.probability(abs(gain) / deviation), gain - reach, gain + reach)
+    of_t = max(1.0, variance**2 / square_errors) if square_errors else 1.0
+    return Bootstrap(gain, math.sqrt(variance), of_t)
 
 
 class StudentTail:
