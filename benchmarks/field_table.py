@@ -85,8 +85,8 @@ class Results:
     Args:
         rows: All rows.
         references: The numbers of words of the reference sentences, by pair and variant.
-        records: The records of ``improve``, without paths, by pair, and of further seeds, by pair
-            and seed (``en-hau 2``).
+        records: The record of each run of ``improve``, without paths, by pair, or by pair and seed
+            (``en-hau 2``) if the seed is not 1.
         trainings: The record of the Transformer that was trained here, by pair.
     """
 
@@ -109,7 +109,7 @@ class Results:
         return cls(tuple(rows), content["references"], content["records"], trainings)
 
     def of_one_seed(self) -> Results:
-        """Return the results without further seeds."""
+        """Return the results with the rows of seed 1 alone."""
         return replace(self, rows=tuple(row for row in self.rows if row.seed == 1))
 
     def runs(self, pair: str, name: str, variant: str) -> list[Row]:
@@ -140,10 +140,10 @@ def compared(results: Results, pair: str, first: str, second: str, variant: str)
 
 
 def pooled(results: Results, variant: str, first: str = BASELINE) -> Bootstrap:
-    """Return the mean gain of the improved systems over other rows; the pairs are fixed."""
+    """Return the mean, over pairs, of the gain of `IMPROVED` over a system; no pairs are drawn."""
     found = [compared(results, pair, first, IMPROVED, variant) for pair in results.pairs]
-    variances = np.array([each.deviation**2 for each in found])
-    # as Welch (1947) and Satterthwaite (1946) for a sum
+    variances = np.array([each.error**2 for each in found])
+    # those of a sum of independent differences (Satterthwaite 1946; Welch 1947)
     degrees = variances.sum() ** 2 / sum(variances**2 / [each.degrees for each in found])
     mean = fmean(each.gain for each in found)
     return Bootstrap(mean, float(np.sqrt(variances.sum())) / len(found), float(degrees))
@@ -165,9 +165,9 @@ def bleu_by_length(statistics: Statistics) -> list[str]:
 
 
 def table(results: Results, pair: str) -> Iterator[str]:
-    """Yield the Markdown table of a pair, the best raw BLEU last; means over runs."""
+    """Yield the Markdown table of a pair, with means over runs, sorted by raw BLEU."""
     ours = IMPROVED if pair in results.pairs else TUNED
-    yield f"| system | runs | BLEU | chrF | BLEU of tokens | {ours} less this, raw | tokens |"
+    yield f"| system | runs | BLEU | chrF | BLEU of tokens | {ours} minus this, raw | tokens |"
     yield "|---" * 7 + "|"
     rows = []
     for name in {row.name: None for row in results.rows if row.pair == pair}:
@@ -269,7 +269,7 @@ def main() -> None:
     parser.add_argument("--published", type=Path, nargs="*", default=[])
     parser.add_argument("--tuned", type=Path, help="a translation by `build` and `tune` alone")
     parser.add_argument("--transformer", type=Path, help="the folder of joeynmt_transformer.py")
-    parser.add_argument("--seed", type=int, default=1, help="the seed of improve")
+    parser.add_argument("--seed", type=int, default=1, help="the seed of the added runs")
     options = parser.parse_args()
     results = Results.read(options.results)
     if options.pair:

@@ -139,7 +139,7 @@ def warm_processes() -> Iterator[WarmProcesses]:
 
 @pytest.fixture
 def warm_children(warm_processes: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the code of Python that this process starts run in warm processes."""
+    """Run each ``python -c`` that the tests' process starts in a warm process."""
     monkeypatch.setattr(processes, "start", warm_start(warm_processes.place))
 
 

@@ -83,7 +83,7 @@ class ScoreSurvey:
             infinite for Moses.
         lowest: (scores,) float64, the lowest value of each score.
         highest: (scores,) float64, the highest value of each score.
-        repeated: (scores - 1,) bool, whether the last score equals each earlier one in every line.
+        repeated: (scores - 1,) bool, for each earlier score, whether the last one always equals it.
     """
 
     scores: int
@@ -108,19 +108,21 @@ class ScoreSurvey:
         self.lines += len(block)
 
     def warnings(self) -> Iterator[str]:
-        """Yield a sentence for each score that is floored in some lines, and for a repeated one."""
+        """Yield a sentence for each score that Moses floors somewhere, and for a repeated one."""
         for index in np.flatnonzero(self.floored).tolist():
             floored, zeros = int(self.floored[index]), int(self.zeros[index])
             yield f"score {index + 1} {floored_share(floored, zeros, self.lines)}"
-        yield from self.repetition()
+        if repetition := self.repetition():
+            yield repetition
 
-    def repetition(self) -> Iterator[str]:
-        """Yield a sentence if the last score says nothing new."""
-        for index in np.flatnonzero(self.repeated)[: self.lines > 1].tolist():
-            yield (
-                f"score {self.scores} equals score {index + 1} in every line; "
-                "was the same model's score appended twice?"
-            )
+    def repetition(self) -> str:
+        """Return a sentence if the last score equals an earlier one in every line, else nothing."""
+        if self.lines < 2 or not self.repeated.any():
+            return ""
+        return (
+            f"score {self.scores} equals score {self.repeated.argmax() + 1} in every line; "
+            "was the same model's score appended twice?"
+        )
 
 
 def floored_share(floored: int, zeros: int, lines: int) -> str:
@@ -366,11 +368,12 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
                 "phrases, and MERT may give it any weight",
                 "leave the score out, or freeze it with tuneable-components",
             )
-    for what in scores.repetition():
+    if repetition := scores.repetition():
         found.warning(
             path,
-            what,
-            "use the table without it, or replace it with another model's (score --replace-column)",
+            repetition,
+            "use the table without this score, or replace the score with that of another model "
+            "(score --replace-column)",
         )
     if survey.format is not None and declared not in (None, survey.format.scores):
         found.error(

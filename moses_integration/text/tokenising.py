@@ -133,13 +133,13 @@ _QUOTES = (
     ("bg cs da de et hr is ka lt lv mk sk sl sq sr", "‚", "‘’”"),
     ("fi sv", "«", "’»"),
     ("fr", "“‘", "”’"),
-    ("", "“‘«", "”’»‚"),  # without low quotes, a ‚ stands for a comma
+    ("", "“‘«", "”’»‚"),  # elsewhere a ‚ stands for a comma
 )
 # blanks inside numbers, names, addresses and quotes of two characters
 _INSIDE = r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
-# the blank before a closing quote, unless the quote is the apostrophe of an English contraction
+# a quotation with a blank before its closing quote, unless that begins an English contraction
 _CLOSED = "‘[^‘’]+ ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))"
-_LOW_CLOSED = r"„[^„“]*\w “"  # of quotes that begin with „, in languages where “ opens
+_LOW_CLOSED = r"„[^„“]*\w “"  # in languages where “ opens, too
 # blanks before the last quote, beside wide punctuation, and between Chinese and quotes
 _WIDE = "[！（），．：；？［］｛｝～]"
 _BLANK = re.compile(
@@ -197,7 +197,7 @@ def language_notes(languages: Iterable[str]) -> list[str]:
     known = _languages_with_rules()
     note = (
         "the tokeniser has no rules for {}: it uses the abbreviations of English and cuts at "
-        "apostrophes; look at some lines that it prepared"
+        "apostrophes; look at some lines of its output"
     )
     return [note.format(each) for each in languages if each not in known]
 

@@ -40,7 +40,7 @@ def word_vectors(stored: LoadedModel, side: Side | None) -> tuple[tuple[bytes, .
     chosen = side or next(iter(found))
     if chosen not in found:
         problem = f"has word vectors of the {next(iter(found))} side only"
-        raise stored.unsuitable(problem, f"leave out --side {chosen}")
+        raise stored.unsuitable_kind(problem, f"leave out --side {chosen}")
     vocabulary, vectors = found[chosen]
     # a language model has an additional vector, for the missing words before the first word
     begin, end = len(SPECIALS), len(vocabulary)

@@ -300,8 +300,8 @@ def train(options: TrainOptions) -> None:
             click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
     for path in texts if kind.learns_from == "phrases" else ():
         if can_be_read_again(path) and PIPES not in next(read_lines(path), PIPES):
-            problem = "no phrase table: its first line has no |||"
-            remedy = "for a language model of a text, give --kind feed-forward-lm"
+            problem = "this is not a phrase table: its first line has no |||"
+            remedy = "to train a language model on a text, give --kind feed-forward-lm"
             raise InputError(problem, path=path, remedy=remedy)
     if kind.translates and (warning := misaligned_files(*texts)) is not None:
         click.echo(f"warning: {warning}", err=True)

@@ -24,7 +24,7 @@ PHRASES_PER_BLOCK = 2048
 
 @dataclass(frozen=True)
 class PhraseCounts(LineCounts):
-    """Counts over the phrases so far.
+    """Counts over phrases.
 
     Args:
         lines: Phrases read.

@@ -118,7 +118,7 @@ class SentenceModels:
             ModelError: No model has attention.
         """
         if not self.aligning:
-            raise self.first.unsuitable(
+            raise self.first.unsuitable_kind(
                 f"aligns no words, but {purpose} needs an alignment",
                 "name a model trained with --kind search",
             )
@@ -135,7 +135,7 @@ def load_sentence_models(folders: Sequence[str]) -> SentenceModels:
     for each in by_folder.values():
         each.must_read_a_source()
         if not kind_named(each.settings.kind).of_sentences:
-            raise each.unsuitable(
+            raise each.unsuitable_kind(
                 "does not translate sentences",
                 "name one trained with --kind search or encdec; phrasescore generate writes the "
                 "targets of a phrase model",

@@ -203,7 +203,7 @@ class Translator:
 
 @dataclass(frozen=True)
 class TranslationCounts(LineCounts):
-    """Counts over the sentences so far.
+    """Counts over sentences.
 
     Args:
         lines: Sentences read.
@@ -229,8 +229,8 @@ class TranslationCounts(LineCounts):
         return self.ln_p / max(1, self.lines - self.empty)
 
     @classmethod
-    def of(cls, lines: Sequence[Translated]) -> TranslationCounts:
-        """Return the counts over some lines."""
+    def from_lines(cls, lines: Sequence[Translated]) -> TranslationCounts:
+        """Count some lines."""
         first = [line.translations[0] for line in lines if line.translations]
         return cls(
             lines=len(lines),
@@ -303,7 +303,7 @@ def translate_text(
     def work(block: TextBlock, before: TranslationCounts) -> tuple[Written, TranslationCounts]:
         lines = translator.translate(block.tokens[0], block.first_line)
         made = tuple(b"".join(map(form, lines)) for _, form in outputs)
-        return made, before + TranslationCounts.of(lines)
+        return made, before + TranslationCounts.from_lines(lines)
 
     stream = BlockStream(
         [path],

@@ -209,15 +209,15 @@ class LoadedModel:
             return TokenSequences(targets.tokens[:0], np.zeros_like(predicted.offsets)), targets
         return self.source_vocabulary.encode_spans(read[0]), targets
 
-    def unsuitable(self, problem: str, remedy: str) -> ModelError:
-        """Return the error for a model whose kind is unsuitable for a purpose."""
+    def unsuitable_kind(self, problem: str, remedy: str) -> ModelError:
+        """Return the error that says why a model of this kind cannot be used."""
         option = kind_named(self.settings.kind).option
         return ModelError(f"a model of kind {option} {problem}", path=self.path, remedy=remedy)
 
     def must_read_a_source(self) -> None:
         """Raise a ModelError if the model is a language model, which reads no source."""
         if not kind_named(self.settings.kind).reads_source:
-            raise self.unsuitable(
+            raise self.unsuitable_kind(
                 "is a language model, which reads no source",
                 "use it with score-text or nbest; ini add-language-model gives one of kind "
                 "feed-forward-lm to the decoder",
@@ -227,7 +227,7 @@ class LoadedModel:
         """Raise a ModelError if the model scores sentences or texts, not phrases."""
         self.must_read_a_source()
         if kind_named(self.settings.kind).of_sentences:
-            raise self.unsuitable(
+            raise self.unsuitable_kind(
                 "has learnt from sentences, but a phrase table has phrases",
                 "name a phrase model; score-text and translate are for models of sentences",
             )
@@ -236,7 +236,7 @@ class LoadedModel:
         """Raise a ModelError if the model cannot generate targets for source phrases."""
         self.must_be_of_phrases()
         if self.direction == "target-source":
-            raise self.unsuitable(
+            raise self.unsuitable_kind(
                 "with --direction target-source writes source phrases",
                 "name a model trained with --direction source-target",
             )
@@ -246,7 +246,7 @@ class LoadedModel:
         if not kind_named(self.settings.kind).summarises:
             having = " and ".join(each.option for each in KINDS if each.summarises)
             remedy = f"add --words for its word vectors; models of kind {having} have summaries"
-            raise self.unsuitable("makes no summary of a phrase", remedy)
+            raise self.unsuitable_kind("makes no summary of a phrase", remedy)
 
 
 def read_kind(folder: str | Path) -> Kind:

@@ -50,7 +50,7 @@ def held(owner: str | Path, *, inside: bool = False) -> Iterator[None]:
         raise ResumeError(
             f"another process is at work here: {_holder(file)}",
             path=owner,
-            remedy=f"wait for it or stop it; if no machine has such a process, delete {file}",
+            remedy=f"wait for it or stop it; if it no longer runs on any machine, delete {file}",
         )
     with stream:
         try:

@@ -235,13 +235,13 @@ class LineCounts:
     """Counts of finished work; subclasses add JSON values, which ``from_mapping`` reads back.
 
     Args:
-        lines: Lines of the input so far.
+        lines: Lines of the input.
     """
 
     lines: int = 0
 
     def __add__(self: Counts, more: Counts) -> Counts:
-        """Return the sum of each count."""
+        """Return the counts of both; a subclass with counts that are no numbers overrides this."""
         mine, others = dataclasses.astuple(self), dataclasses.astuple(more)
         return type(self)(*map(operator.add, mine, others))
 

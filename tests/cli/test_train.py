@@ -247,7 +247,7 @@ def test_a_finished_model_is_not_trained_again(
     ("arguments", "status", "text"),
     [
         (["-", "model"], 3, "standard input: a pipe, but it must be read more than once"),
-        (["here/thesis.tex", "model"], 3, "has no |||. For a language model of a text, give"),
+        (["here/thesis.tex", "model"], 3, "has no |||. To train a language model on a text, give"),
         (["TABLE", "here"], 2, "here: the name is taken, but not by a model"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),

@@ -34,7 +34,7 @@ CALLS = {
     "report": ". -o report.html",
     "normalise": "train words.tsv normaliser --dev words.tsv",
 }
-# one process runs all of them, because each would import numba again
+# one process runs all commands, because in a process of its own each would import numba again
 PROBE = """
 import sys
 from phrasescore.cli import main

@@ -60,7 +60,7 @@ def run_script(script: str, folder: Path, processes: WarmProcesses | None = None
     Args:
         script: The commands.
         folder: The current directory.
-        processes: The server that runs ``phrasescore``; by default, it starts anew each time.
+        processes: The server that runs ``phrasescore``; by default, each call starts a process.
     """
     programs = folder / "programs"
     programs.mkdir(exist_ok=True)

@@ -1,4 +1,4 @@
-"""A program that stands for Python: it asks a server for a warm process, and ends as that ends.
+"""A stand-in for Python: asks a server for a warm process, waits for it, and has its status.
 
     python -I -S warm_client.py SERVER [ARGUMENT ...]
 
@@ -18,7 +18,7 @@ PLACE, *ARGUMENTS = sys.argv[1:]
 def main() -> None:
     """Ask for the process and wait for its end."""
     request = {"arguments": ARGUMENTS, "environment": dict(os.environ), "children": PLACE}
-    request["folder"] = os.getcwd()  # noqa: PTH109 - pathlib would take longer than all else
+    request["folder"] = os.getcwd()  # noqa: PTH109 - importing pathlib takes longer than all else
     read, reported = os.pipe()
     with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as server:
         server.connect(PLACE)

@@ -71,8 +71,8 @@ class Surroundings:
         last_step: Kill the process just before its N-th step (from 1) that makes, renames, removes
             or truncates a file.
         named: Kill the process just before the first such step after a rename to this name.
-        children: The server of the processes in which the process runs Python's code; by default,
-            it starts Python for each.
+        children: The socket of the server whose warm processes run what the process would start as
+            ``python -c``; by default, a new Python runs it.
     """
 
     folder: Path
@@ -206,12 +206,12 @@ def _drain(end: int) -> bytes:
 
 
 def client(place: str) -> list[str]:
-    """Return the beginning of a command line that runs in a warm process of the server there."""
+    """Return the words that make the rest of a command line run in a warm process of a server."""
     return [sys.executable, "-I", "-S", str(_CLIENT), place]
 
 
 def warm_start(place: str) -> Callable[..., subprocess.Popen[bytes]]:
-    """Return `processes.start`, but code of Python runs in a warm process of the server there."""
+    """Return a `processes.start` that runs ``python -c`` in a warm process of a server."""
 
     def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:
         runs_code = command[0] == sys.executable and "-c" in command[1:3]
@@ -379,13 +379,13 @@ def _observed(
 ) -> dict[str, Any]:
     """Wait for a process; send the signals at their times.
 
-    The process is killed at its timeout, and when nobody can read the report any more.
+    The process is killed at its timeout, and when its report has no reader any more.
     """
     begin = time.monotonic()
     ended = os.pidfd_open(child)
     events = select.poll()
     events.register(ended, select.POLLIN)
-    events.register(report, 0)  # an error: it has no reader
+    events.register(report, 0)  # poll reports an error once the pipe has no reader
     for after, number in sorted([*signals, [timeout, signal.SIGKILL]]):
         found = dict(events.poll(max(0.0, begin + after - time.monotonic()) * 1000))
         if ended in found:

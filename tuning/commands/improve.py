@@ -12,6 +12,7 @@ from phrasescore.commands.options import SEED, BoundedInt, Result, say
 from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
 from phrasescore.commands.train import duration
 from phrasescore.errors import SettingsError
+from tuning.loop.tuning_settings import OptimizationSettings
 
 _FILE = PathName(Use.READ, Path)
 
@@ -50,7 +51,9 @@ class ImproveOptions(Result):
         "Instead of a time: the passes of the sentence model over the text, so that the result is "
         "the same on every run; the other models make fewer passes.",
     )
-    seed: int | None = option(SEED, "The seed of all trainings and tunings.  [default: 1]")
+    seed: int = option(
+        SEED, "The seed of all trainings and tunings.", default=OptimizationSettings.seed
+    )
     tokenize: tuple[str, str] | None = BuildOptions.tokenize
     case: Case = BuildOptions.case
     lowercase: bool = BuildOptions.lowercase

@@ -6,7 +6,7 @@ All outputs are in one folder:
   ``dev.target``, the dev set prepared like its text (and ``more.target.gz``, further text);
   otherwise ``start/``, the given system;
 * ``baseline/``: the tuned system without new parts;
-* ``speed.N/``: a phrase model that was trained for seconds, to measure its speed;
+* ``speed.N/``: a phrase model that measured the speed of a training that is planned for N seconds;
 * ``models/NAME/``: the trained models; ``phrase-table.gz``: the table with a new score;
 * ``inis/``: the tuned baseline with new parts, before their tuning;
 * ``all/`` and ``kept/``: the tuned systems with all new parts, and with those that help;
@@ -37,6 +37,7 @@ from phrasescore.table.phrase_table import SIDES
 from phrasescore.training.model_size import hidden_for, smallest
 from phrasescore.words import SHORTLIST_WORDS
 from tuning.experiment.runner import PROGRAM, CommandStep, command_step
+from tuning.loop.tuning_settings import OptimizationSettings
 from tuning.loop.weights import WEIGHTS
 
 
@@ -123,7 +124,7 @@ class ImprovePlan:
         dev: The source and the reference of the dev set.
         build: Options of ``build``.
         target_text: More text of the target language, if any.
-        seed: The seed of trainings and tunings; ``None`` for the usual one.
+        seed: The seed of trainings and tunings.
         cores: The cores of this machine.
     """
 
@@ -133,7 +134,7 @@ class ImprovePlan:
     dev: tuple[Path, Path]
     build: tuple[str, ...] = ()
     target_text: Path | None = None
-    seed: int | None = None
+    seed: int = OptimizationSettings.seed
     cores: int = field(default_factory=usable_cores)
 
     @property
@@ -272,12 +273,12 @@ class ImprovePlan:
         return max(1, own, min(sum(count > 1 for count in counts.values()), SHORTLIST_WORDS))
 
     def measure(self, time: float) -> CommandStep:
-        """Return the step that trains a small phrase model for some seconds, for its speed.
+        """Return the step that trains a small phrase model for some seconds, to measure its speed.
 
-        Each time has a step of its own, because the machine may have been busy at another call.
+        For another time, the speed is measured again, because the machine may have been busy.
 
         Args:
-            time: The seconds that the phrase model may train.
+            time: The seconds planned for the training of the phrase model.
         """
         seconds = min(_SECONDS_TO_MEASURE, math.ceil(time / 4))
         words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
@@ -325,7 +326,7 @@ class ImprovePlan:
 
     @property
     def _seeded(self) -> Sequence[object]:
-        return () if self.seed is None else ("--seed", self.seed)
+        return () if self.seed == OptimizationSettings.seed else ("--seed", self.seed)
 
     @property
     def _scored(self) -> Path:

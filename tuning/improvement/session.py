@@ -42,6 +42,7 @@ from tuning.loop.tuning_settings import (
     AND,
     ANOTHER_SEARCH,
     MORE_ROUNDS,
+    OptimizationSettings,
     ScoreBenefit,
     TuningRecord,
     TuningSettings,
@@ -136,7 +137,9 @@ def improve(plan: ImprovePlan, time: float | None, passes: int | None, say: Say)
         say(f"warning: {warning}")
     with held(plan.folder, inside=True):
         inputs = [*plan.inputs, *([Path(ini_of(str(plan.system)))] if plan.system else ())]
-        settings = {"build": list(plan.build), "system": str(plan.system or ""), "seed": plan.seed}
+        settings: dict[str, object] = {"build": [*plan.build], "system": str(plan.system or "")}
+        if plan.seed != OptimizationSettings.seed:  # else the folder may be of an earlier version
+            settings["seed"] = plan.seed
         work = entry_of(settings, inputs)
         # no step has finished, so a call with corrected inputs may begin
         if has_record(plan.folder, ImproveRecord) and not has_finished(plan.folder / STEPS):
@@ -185,8 +188,8 @@ class _Improvement:
         verdict, kept = judged(gain, kept)
         final = name if kept else "baseline"
         self._do([plan.pack(final)])
-        *_, tuning = (step for step in self._steps if step.name == tuning_of(final))
-        asked = {"time": self._time, "passes": self._passes, "seed": plan.seed}
+        tuning = self._last_step(tuning_of(final))
+        asked = {"time": self._time, "passes": self._passes, "build": [*plan.build]}
         baseline = points(self._tuned("baseline").bleu)
         record = ImproveRecord(
             verdict=f"{verdict} (baseline: {baseline} BLEU on the dev set)",
@@ -198,9 +201,7 @@ class _Improvement:
                 *warnings,
                 *(self._advised(each, tuning) for each in self._tuned(final).warnings),
             ),
-            provenance=provenance(
-                inputs=plan.inputs, settings={**asked, "build": list(plan.build)}
-            ),
+            provenance=provenance(inputs=plan.inputs, settings={**asked, "seed": plan.seed}),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())
         record.write(plan.folder / RESULT)
@@ -260,10 +261,14 @@ class _Improvement:
         entries = {name: self._runner.ledger.finished_entry(name) for name in done}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
+    def _last_step(self, name: str) -> CommandStep:
+        """Return the step with the present limit; one that was continued is listed twice."""
+        return [step for step in self._steps if step.name == name][-1]
+
     def _seconds_of(self, name: str) -> float:
         """Return the seconds of a finished step, minus those of compiling, which happens once."""
-        *_, step = (each for each in self._steps if each.name == name)
-        return self._seconds[name] - sum(map(compiled_seconds, self._runner.printed(step)))
+        printed = self._runner.printed(self._last_step(name))
+        return self._seconds[name] - sum(map(compiled_seconds, printed))
 
     @property
     def _spent(self) -> float:
@@ -295,31 +300,35 @@ class _Improvement:
 
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
         step = Step("time", divide, settings, (weights,), ())
-        found = self._runner.ledger.do(step).counts  # it has no command, so nothing is told
+        found = self._runner.ledger.do(step).counts  # announced nowhere: no command of the user's
         self._foresee(time, float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
         """Train the models, and return the passes that each made over its examples."""
         plan, passes = self._plan, dict[str, float]()
-        parts, is_time = [part for lane in plan.lanes for part in lane], self._time is not None
-        if is_time and (fit := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES:
+        parts = [part for lane in plan.lanes for part in lane]
+        if (
+            self._time is not None
+            and (fit := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES
+        ):
             parts.remove(PHRASE)
             passes[PHRASE.name] = fit
             training = sum(limits[part.name] for part in plan.lanes[-1])
-            enough = (self._time or 0) + training * (_LEAST_PASSES / max(fit, 1e-6) - 1)
-            advice = f"about --time {math.ceil(enough / 60)}m allows it"
+            more = training * (_LEAST_PASSES / max(fit, 1e-6) - 1)  # all else takes as long as now
+            advice = f"about --time {math.ceil((self._time + more) / 60)}m would be enough"
             self._say(f"note: {PHRASE.name}: {few_passes(fit)} ({advice})")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(training, others)
-        option = "--max-time" if is_time else "--max-epochs"
+        option = "--max-epochs" if self._time is None else "--max-time"
         trainings = [
             self._continued(
                 partial(plan.train, part, option), part.training, option, round(limits[part.name])
             )
             for part in parts
         ]
-        self._do([first for first, *rest in trainings if rest], jobs=len(plan.lanes))
+        # all that an earlier call began, and then all
+        self._do([begun for begun, *longer in trainings if longer], jobs=len(plan.lanes))
         self._do([steps[-1] for steps in trainings], jobs=len(plan.lanes))
         made = {part.name: _training(plan.model(part))["passes"] for part in parts}
         for name, number in made.items():
@@ -328,7 +337,7 @@ class _Improvement:
         return passes | made
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
-        """Add parts and tune; return the rounds; a finished tuning with more of them stays."""
+        """Add parts and tune; return the rounds, which are more if an earlier call made more."""
         make = partial(self._plan.tune, name, parts)
         steps = self._continued(make, tuning_of(name), "--rounds", rounds)
         self._do([*self._plan.add(parts), *steps])
@@ -337,16 +346,16 @@ class _Improvement:
     def _continued(
         self, make: Callable[[float], CommandStep], name: str, option: str, limit: float
     ) -> list[CommandStep]:
-        """Return a step with a limit, and before it the work that an earlier call began, if any.
+        """Return the step, or the two steps, that bring a training or tuning to a limit.
 
-        The limit of a finished step is not lowered. Unfinished work may depend on its limit, so the
-        step first continues up to a lower limit with which it was begun.
+        A finished step keeps a higher limit. Unfinished work may depend on its limit: if an earlier
+        call began it with a lower one, a first step finishes it up to that limit.
         """
         entry = read_entry(self._runner.ledger.path(name))
-        before = entry.settings.get(option, limit) if entry else limit
+        old_limit = entry.settings.get(option, limit) if entry else limit
         if entry and entry.finished:
-            return [make(max(before, limit))]
-        return [make(each) for each in sorted({min(before, limit), limit})]
+            return [make(max(old_limit, limit))]
+        return [make(each) for each in sorted({min(old_limit, limit), limit})]
 
     def _phrase_passes(self, time: float) -> float:
         """Measure how many passes a small phrase model makes in a time."""
@@ -359,12 +368,12 @@ class _Improvement:
 
 
 def few_passes(passes: float) -> str:
-    """Say why a model is not tried.
+    """Say why a model is left out.
 
     >>> few_passes(0.157)
-    'not tried: only 0.16 passes fit into its time, but 0.25 are needed'
+    'left out: only 0.16 passes fit into its time, but 0.25 are needed'
     """
-    return f"not tried: only {passes:.2f} passes fit into its time, but {_LEAST_PASSES} are needed"
+    return f"left out: only {passes:.2f} passes fit into its time, but {_LEAST_PASSES} are needed"
 
 
 def rounds_for(time: float | None, cost: float) -> int:

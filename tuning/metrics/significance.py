@@ -115,30 +115,30 @@ class Bootstrap:
 
     Args:
         gain: The difference.
-        deviation: Its standard error.
+        error: Its standard error.
         degrees: The degrees of freedom of Student's t.
     """
 
     gain: float
-    deviation: float
+    error: float
     degrees: float
 
     @property
     def p_value(self) -> float:
         """The two-sided p-value."""
-        if self.deviation < _ROUNDING:
+        if self.error < _ROUNDING:
             return float(abs(self.gain) < _ROUNDING)
-        return self._tail.probability(abs(self.gain) / self.deviation)
+        return self._tail.probability(abs(self.gain) / self.error)
 
     @property
     def low(self) -> float:
         """The lower end of the 95 % interval."""
-        return self.gain - self.deviation * self._tail.beyond(0.05)
+        return self.gain - self.error * self._tail.beyond(0.05)
 
     @property
     def high(self) -> float:
         """The upper end of the 95 % interval."""
-        return self.gain + self.deviation * self._tail.beyond(0.05)
+        return self.gain + self.error * self._tail.beyond(0.05)
 
     @cached_property
     def _tail(self) -> StudentTail:
@@ -227,8 +227,9 @@ def bootstrap(
     if of_runs > 0:
         variance += of_runs
         square_errors += errors_of_runs
-    of_t = max(1.0, variance**2 / square_errors) if square_errors else 1.0
-    return Bootstrap(gain, math.sqrt(variance), of_t)
+    # if nothing varies, any degrees will do
+    of_difference = max(1.0, variance**2 / square_errors) if square_errors else 1.0
+    return Bootstrap(gain, math.sqrt(variance), of_difference)
 
 
 class StudentTail:

@@ -74,7 +74,7 @@ def run_mert(
     """
     problem, region, notes = prepare(problem)
     start_score = problem.score(problem.start)
-    climbs = 1 + restarts
+    climbs = 1 + restarts  # those from the start weights, up to three, count as one
     with Workers(threads) as workers, Progress("optimising", climbs, "climbs") as progress:
         search = _Search(problem, region, rng, workers)
         if near:

@@ -72,7 +72,7 @@ def started(
     program: Path, code: str, cwd: Path | None = None, **environment: str
 ) -> subprocess.Popen[str]:
     folder = program.parent.parent
-    # for Python, a file with equal size and time in seconds is the file of the cached bytecode
+    # Python would use cached bytecode if a changed file has the same size and time in seconds
     environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     environment = {"NUMBA_CACHE_DIR": str(folder / "cache"), **environment}
     return subprocess.Popen(

@@ -56,8 +56,8 @@ def test_more_text_of_the_target_language(plan: ImprovePlan, tmp_path: Path) -> 
     assert rest[2].outputs == built.target_texts[1:]
 
 
-def test_a_seed_is_that_of_all_that_is_random(plan: ImprovePlan) -> None:
-    """Without one, the commands are as before."""
+def test_every_random_step_has_the_seed(plan: ImprovePlan) -> None:
+    """The usual seed is not written, so that it is the same work as a command without a seed."""
     seeded = dataclasses.replace(plan, seed=7)
     for each, expected in ((plan, False), (seeded, True)):
         steps = [each.tune("all", PARTS, 3)]

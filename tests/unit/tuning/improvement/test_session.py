@@ -122,7 +122,7 @@ def test_the_page(tmp_path: Path) -> None:
         passes={"phrase-model": 0.05, "language-model": 4.9, "sentence-model": 2.0},
     )  # fmt: skip
     text = page(record, plan)
-    assert "| phrase-model | 0.05 | not tried: only 0.05 passes" in text
+    assert "| phrase-model | 0.05 | left out: only 0.05 passes" in text
     assert "| sentence-model | 2.00 | no estimate | left out |" in text
     assert "| language-model | 4.90 | +1.20 BLEU (95 % interval +0.20 to +2.20) | kept |" in text
     assert "| all parts | | +1.30 BLEU (95 % interval +0.30 to +2.30) | |" in " ".join(text.split())
@@ -224,7 +224,7 @@ def test_a_dev_set_from_the_training_text(tmp_path: Path) -> None:
 
 
 def test_begun_work_is_not_lost_when_its_limit_grows(tmp_path: Path) -> None:
-    """It is finished with the limit that it was begun with, and then continued."""
+    """Interrupted work first runs up to its old limit, and then up to the higher one."""
     texts = tmp_path / "a", tmp_path / "b"
     plan = ImprovePlan(tmp_path / "better", None, texts, texts)
     improvement, name = _Improvement(plan, 900.0, None, print), "train.phrase-model"

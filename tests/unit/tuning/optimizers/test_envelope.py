@@ -38,6 +38,6 @@ def test_the_compiled_envelope_is_the_plain_one(lines: Lines) -> None:
 
 
 def test_several_lines_that_meet_in_one_point() -> None:
-    """Also if they meet above the intersection of the first and the last winner, each wins once."""
+    """The middle one of three wins nowhere, also above the first and the last winner's crossing."""
     lines = [(1.0, 1.0), (-1.0, 0.0), (0.0, 1.0), (2.0, 1.0), (3.0, 0.0)]
     assert compiled(lines) == ([1, 2, 3, 4], [-1.0, 0.0, 1.0])
