@@ -136,14 +136,26 @@ _QUOTES = (
     ("", "“‘«", "”’»‚"),  # elsewhere a ‚ stands for a comma
 )
 # blanks inside numbers, names, addresses and quotes of two characters
-_INSIDE = r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
+_INSIDE = (
+    r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
+    r"|(?<=\b[A-Z]) & (?=[A-Z]\b)"
+)
+# A quotation, in languages in which ' is also an apostrophe. Of pairs of ' that stand so, most are
+# quotes in Igbo, Zulu and Swahili; Ganda's apostrophes follow fewer letters.
+_THREE = r"[^\W\d_]{3}"
+_QUOTED = (
+    rf"(?P<quoted>(?:(?<!\S)|(?<=[^\w\s']) |(?<={_THREE}[^\W\d_]) )"
+    rf"' (?={_THREE})[^']*?(?:{_THREE}|[^\w\s]) '(?= |$))"
+)
 # a quotation with a blank before its closing quote, unless that begins an English contraction
 _CLOSED = "‘[^‘’]+ ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))"
 _LOW_CLOSED = r"„[^„“]*\w “"  # in languages where “ opens, too
-# blanks before the last quote, beside wide punctuation, and between Chinese and quotes
+# blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
+# currency in u-$5
 _WIDE = "[！（），．：；？［］｛｝～]"
 _BLANK = re.compile(
     rf"(?<=.) (?=[\"']$)| (?={_WIDE})|(?<={_WIDE}) |(?<=[、-鿿]) (?=[“‘])|(?<=[”’]) (?=[、-鿿])"
+    "|(?<=[^\\W\\d_]-) (?=[$£€])"
 )
 
 
@@ -171,6 +183,8 @@ class Detokenizer:
         inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
         if language in ("ha", "hau"):  # 'y is a letter with which words begin, also in 'ya'ya
             inside += r"(?!y)|(?<=' ya) ' (?=y)|(?:^|(?<= ))['’‘] (?=y)"
+        elif "'" in apostrophe:
+            inside = f"{_QUOTED}|{inside}"
         self._inside = re.compile(f"{inside}|{_INSIDE}")
 
     def __call__(self, tokens: list[str]) -> str:
@@ -179,7 +193,9 @@ class Detokenizer:
         hidden = _stand_ins(line)
         line = line.translate(hidden)
         line = self._closed.sub(lambda match: match[0][:-2] + match[0][-1], line)
-        line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
+        line = self._inside.sub(
+            lambda match: match[0] if match.lastgroup else match[0].replace(" ", ""), line
+        )
         text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
         shown = {stand_in: space for space, stand_in in hidden.items()}
         return _BLANK.sub("", text).translate(shown)

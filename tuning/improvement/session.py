@@ -80,10 +80,13 @@ Translate {text} with the result, a folder that can be moved and copied:
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-A part is kept if its interval is above 0. If no interval but that of all parts is, all parts with
-a gain above 0 are kept. Models that made few passes learn more with a longer `--time`: the same
-command then trains them further. `commands.sh` has the commands of all steps, and
-`models/NAME/provenance.json` the size of a model.
+A part is a candidate if its interval is above 0. If no interval but that of all parts is, all parts
+with a gain above 0 are candidates. The dev set is then translated with the candidates. They are
+kept if these translations are shown to be better than the baseline's, by an interval above 0.
+
+Models that made few passes learn more with a longer `--time`: the same command then trains them
+further. `commands.sh` has the commands of all steps, and `models/NAME/provenance.json` the size of
+a model.
 
 {times}
 Licences beside the texts: {licences}
@@ -180,7 +183,9 @@ class _Improvement:
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
             self._tune(name, rounds, kept)
-        self._end = self._end and self._spent  # the other steps are short
+        if self._end is not None:
+            last = (1 + _SLOWER) * self._seconds_of(_TIMED_STEP) + self._rescoring if kept else 0.0
+            self._end = self._spent + last
         gain = None
         if kept:
             self._do(plan.compare(name))

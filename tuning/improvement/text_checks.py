@@ -41,7 +41,10 @@ def check_texts(plan: ImprovePlan) -> None:
     texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
     for source, target in texts:
         lines, others = len(source.lines), len(target.lines)
-        if lines != others or not lines:
+        if not lines or not others:
+            empty = target if lines else source
+            raise InputError("the text contains no sentence", path=empty.path)
+        if lines != others:
             raise InputError(
                 f"{counted(others, 'line')}, but {source.path} has {lines:,}",
                 path=target.path,

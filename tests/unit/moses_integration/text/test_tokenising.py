@@ -125,6 +125,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("ig", "N'ụlọ anyị, ọ bụ eziokwu."),
         ("id", "Hari Jum'at, pukul 15.30."),
         ("fon", "Nǔ ɔ́‚ é ɖɔ „mɛ“ ɔ́."),  # ‚ is U+201A, where other texts have a comma
+        ("zu", "Uthi 'cha' futhi 'angcwatshwe njengeqhawe' eHarare, u-$500 we-A&E ngo'clock."),
         ("hi", 'उसने कहा, "यह अच्छा है।" डॉ. राम?'),
         ("th", 'เขาพูดว่า "สวัสดี" 5,300 บาท (ห้าพัน)'),
         ("ar", "قال: «نَعَمْ»؛ هل تتكلم العربية، يا علي؟"),

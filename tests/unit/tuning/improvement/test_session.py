@@ -155,7 +155,7 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
             with pytest.raises(InputError, match=" has "):
                 check_texts(ImprovePlan(tmp_path / "better", toy.ini, *pairs))
     short.write_bytes(b"")
-    with pytest.raises(InputError, match="0 lines, but"):
+    with pytest.raises(InputError, match="short: the text contains no sentence"):
         check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, (short, short)))
     short.write_bytes(b"\xe9t\xe9\n")
     with pytest.raises(CorpusError, match="not UTF-8"):
