@@ -25,7 +25,7 @@ from phrasescore.table.phrase_table import phrase_tokens
 from phrasescore.words.hashing import find_pair, move_pairs, pair_key
 from phrasescore.words.word_table import WordTable
 
-_ESCAPE = "escape special characters as Moses does (phrasescore preprocess does it)"
+_ESCAPE = "escape special characters as Moses does (phrasescore preprocess and decode --raw do it)"
 # text that the decoder would misread, the problem, and a remedy; each pattern fixes where a match
 # can begin and end, because otherwise the search in a long word would take quadratic time
 _REFUSED = (
