@@ -12,7 +12,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar
 
-from phrasescore.errors import InputError, SettingsError, did_you_mean, visible
+from phrasescore.errors import InputError, SettingsError, did_you_mean, quoted
 
 T = TypeVar("T")
 _TOO_LARGE = 10**300
@@ -88,7 +88,7 @@ def from_mapping(
     for key in values if only_known else ():
         if key not in fields:
             hint = did_you_mean(key[:_SHOWN], fields)
-            raise SettingsError(f"{where}: unknown setting {_named(key)}{hint}")
+            raise SettingsError(f"{where}: unknown setting {quoted(key)}{hint}")
     for name, field in fields.items():
         required = field.default is MISSING and field.default_factory is MISSING
         if required and name not in values:
@@ -117,7 +117,7 @@ def _checked(key: str, value: object, hint: Any, where: str, only_known: bool) -
         return tuple(_checked(f"[{key}]", item, arguments[0], where, only_known) for item in value)
     if origin is dict and isinstance(value, dict):
         rest = arguments[1], f"{where}: [{key}]", only_known
-        return {name: _checked(_named(name), item, *rest) for name, item in value.items()}
+        return {name: _checked(quoted(name), item, *rest) for name, item in value.items()}
     return _plain(key, value, hint, where)
 
 
@@ -187,10 +187,6 @@ def check_path(name: str, path: object) -> None:
 
 def _wrong(key: str, value: object, where: str, expected: str) -> SettingsError:
     return SettingsError(f"{where}: {key} is {_shown(value)}, {expected}")
-
-
-def _named(key: str) -> str:
-    return visible(key.encode("utf-8", "backslashreplace"), _SHOWN)
 
 
 def _shown(value: object) -> str:

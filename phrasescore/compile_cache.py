@@ -169,10 +169,8 @@ def _digest() -> str:
         if module in sources and module not in used:
             used.add(module)
             for imported, names in _IMPORT.findall(sources[module]):
-                pending += [
-                    imported,
-                    *(b"%s.%s" % (imported, name) for name in _NAME.findall(names)),
-                ]
+                pending.append(imported)
+                pending += (b"%s.%s" % (imported, name) for name in _NAME.findall(names))
     digest = hashlib.sha256("\n".join([platform.python_version(), *versions]).encode())
     for module in sorted(used):
         digest.update(b"\0%s\0%s" % (module, sources[module]))

@@ -131,13 +131,14 @@ def _shown(letter: str) -> str:
     return letter.encode("unicode_escape").decode()
 
 
-def _on_one_line(text: str) -> str:
+def on_one_line(text: str) -> str:
+    """Escape all characters but printable ones."""
     return terminal_text(text).replace("\n", r"\n")
 
 
 def _place(path: str | Path) -> str:
     """Write a path on one line, without the middle if it is long."""
-    text, half = _on_one_line(os.fspath(path)), 150
+    text, half = on_one_line(os.fspath(path)), 150
     return text if len(text) <= 2 * half else f"{text[:half]}...{text[-half:]}"
 
 
@@ -234,8 +235,13 @@ def visible(text: bytes, max_length: int | None = None) -> str:
     'café\\xa0'
     """
     letters = text.decode("utf-8", "backslashreplace")
-    shown = _on_one_line(letters[:max_length])
+    shown = on_one_line(letters[:max_length])
     return shown if max_length is None or len(letters) <= max_length else f"{shown}..."
+
+
+def quoted(name: str) -> str:
+    """Write at most 80 characters of a name that an error quotes, so that each can be seen."""
+    return visible(name.encode("utf-8", "backslashreplace"), 80)
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

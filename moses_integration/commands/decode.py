@@ -15,7 +15,7 @@ from moses_integration.decoder.settings import (
     SearchSettings,
 )
 from phrasescore.closed_settings import bounds_of
-from phrasescore.commands.declarations import Field, Options, command, flag, option
+from phrasescore.commands.declarations import Field, Options, command, flag, option, output_to
 from phrasescore.commands.options import THREADS, BoundedInt, bounded, resumable, say
 from phrasescore.commands.paths import OUTPUT, PathName, Use
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -81,9 +81,7 @@ class SearchOptions(Options):
 class OutputOptions(Options):
     """Outputs, with the names of Moses's switches."""
 
-    output: str = option(
-        OUTPUT, "Where to write the translations.  [default: standard output]", "-o", default="-"
-    )
+    output: str = output_to("Where to write the translations.")
     nbest: str | None = option(
         PathName(Use.WRITE, may_replace="--output"), "Also write an n-best list."
     )

@@ -8,8 +8,8 @@ import click
 
 from moses_integration.commands.options import INI, read_ini
 from phrasescore.commands.declarations import command, flag, option
-from phrasescore.commands.options import Result
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.commands.options import Result, model_folders
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import InputError
 
 
@@ -24,11 +24,8 @@ class DoctorOptions(Result):
         many=True,
         needs=("source",),
     )
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
-        "A phrase model whose vocabulary to compare with the text; may be repeated.",
-        "--model",
-        many=True,
+    models: tuple[str, ...] = model_folders(
+        "A phrase model whose vocabulary to compare with the text; may be repeated.", required=False
     )
     moses: str | None = option(
         INPUT, "A Moses binary, or its folder: check that this Moses can read the moses.ini."

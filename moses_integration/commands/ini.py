@@ -257,9 +257,8 @@ def remove_feature(options: RemoveFeatureOptions) -> None:
     name = options.name
     before = options.read()
     after = edits.without_feature(before, name)
-    options.write(
-        after, f"removed the feature {name} ({before.feature(name).kind}) and its weights"
-    )
+    kind = before.feature(name).kind
+    options.write(after, f"removed the feature {name} ({kind}) and its weights")
 
 
 @command("absolute-paths", NewIniOptions, short_help="Make all paths of the ini absolute.")

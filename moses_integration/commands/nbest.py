@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import Computing, output_file, resumable, say
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.commands.options import Computing, model_folders, output_file, resumable, say
+from phrasescore.commands.paths import INPUT
 from phrasescore.errors import SettingsError, counted
 
 
@@ -12,11 +12,9 @@ class NBestOptions(Computing):
     """Options of ``nbest``."""
 
     nbest: str = argument(INPUT, "NBEST")
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
+    models: tuple[str, ...] = model_folders(
         "The folder of a model of either direction; may be repeated: each model adds a feature.",
-        "--model",
-        many=True,
+        required=False,
     )
     scores: tuple[str, ...] = option(
         INPUT,

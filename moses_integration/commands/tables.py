@@ -15,10 +15,11 @@ from phrasescore.commands.options import (
     Reordering,
     Result,
     output_file,
+    output_folder,
     resumable,
     say,
 )
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT
 from phrasescore.runs.identity import provenance
 from phrasescore.table.input_files import looks_raw, read_lines
 
@@ -97,11 +98,8 @@ class FilterOptions(Options):
         many=True,
         required=True,
     )
-    output: str = option(
-        OUTPUT_FOLDER,
-        "A new folder for moses.ini and the tables. Each table is named after its feature.",
-        "-o",
-        required=True,
+    output: str = output_folder(
+        "A new folder for moses.ini and the tables. Each table is named after its feature."
     )
     sections: tuple[tuple[str, str], ...] = sections(
         "Give the new moses.ini a setting, e.g. search-algorithm=1; may be repeated."
@@ -126,9 +124,8 @@ def filter_tables(options: FilterOptions) -> None:
     ini = edits.with_sections(model_files.with_absolute_paths(ini, str), options.sections)
     for feature, key, named in model_files.named_paths(ini):
         if model_files.find_binary_file(named, feature.kind) is None:
-            ini = ini.with_feature_option(
-                feature.name, key, str(model_files.find_model_file(named))
-            )
+            found = str(model_files.find_model_file(named))
+            ini = ini.with_feature_option(feature.name, key, found)
     ini = model_files.with_absolute_paths(ini, model_files.absolute_if_possible)
     lines = [line for name in options.inputs for line in read_lines(name)]
     ends = (line.split()[-1].decode("utf-8", "replace") for line in lines if line.strip())

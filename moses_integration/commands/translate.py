@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from phrasescore.commands.declarations import command, flag, option
+from phrasescore.commands.declarations import command, flag, option, output_to
 from phrasescore.commands.options import (
     BATCH,
     BEAM,
@@ -35,12 +35,7 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     input: str = option(
         INPUT, "The text to translate.  [default: standard input]", "-i", default="-"
     )
-    output: str = option(
-        OUTPUT,
-        "Translations; gzip if the name ends in .gz.  [default: standard output]",
-        "-o",
-        default="-",
-    )
+    output: str = output_to("Translations; gzip if the name ends in .gz.")
     beam: int = option(
         BEAM, "The number of hypotheses that the search keeps for each sentence.", default=10
     )

@@ -6,9 +6,8 @@ import contextlib
 import logging
 import re
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -57,6 +56,7 @@ from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.problems import section_problems
 from phrasescore.closed_settings import check_path, check_type, check_whole_number
 from phrasescore.errors import InputError, SettingsError, located
+from phrasescore.runs.stream import in_order
 
 _log = logging.getLogger(__name__)
 _AHEAD = 2 * BLOCK  # the number of sentences to decode ahead; their n-best lists are in memory
@@ -306,23 +306,12 @@ class Decoder:
             if threads > 1:
                 pool = ThreadPoolExecutor(threads)
                 stack.callback(pool.shutdown, cancel_futures=True)
-                found = _in_order(pool, decoded_by_worker, numbers)
+                submitted = (pool.submit(decoded_by_worker, number) for number in numbers)
+                found = in_order(submitted, _AHEAD + 1)
             if self.rescorer is not None:
                 found = self.rescorer.best_first(found)
             for decoded in found:
                 yield reordered(decoded, self._own_features) if self._own_features else decoded
-
-
-def _in_order(
-    pool: ThreadPoolExecutor, work: Callable[[int], DecodedSentence], numbers: Iterable[int]
-) -> Iterator[DecodedSentence]:
-    """Yield results in order; only ``_AHEAD`` of them may wait for a slower reader."""
-    waiting: deque[Future[DecodedSentence]] = deque()
-    for number in numbers:
-        waiting.append(pool.submit(work, number))
-        if len(waiting) > _AHEAD:
-            yield waiting.popleft().result()
-    yield from (each.result() for each in waiting)
 
 
 class _Worker:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from moses_integration.ini.model_files import absolute_if_possible
 from moses_integration.text.preparation import (
@@ -69,7 +69,7 @@ Distortion0= 0.3
 _LANGUAGE_MODEL = "KENLM name=LM{number} factor=0 path={path} order={order}\n"
 _LANGUAGE_MODEL_WEIGHT = 0.5  # the sum of the weights of all language models
 # the default options if every character is a word
-CHARACTER_DEFAULTS = {"max_phrase_length": 10, "lm_order": 10}
+CHARACTER_DEFAULTS: dict[str, Any] = {"max_phrase_length": 10, "lm_order": 10}
 
 
 @dataclass(frozen=True)

@@ -21,9 +21,8 @@ weights hardly repeat, so each of them is formatted.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -44,6 +43,7 @@ from moses_integration.system_building.phrase_numbers import PhraseNumbers
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
+from phrasescore.runs.stream import in_order
 from phrasescore.table.line_assembly import ColumnTexts, Phrases, assembled_lines
 from phrasescore.table.phrase_table import SEPARATOR
 from phrasescore.words.word_table import as_array
@@ -420,23 +420,12 @@ def write_tables(
         submitted = (
             executor.submit(_score_slice, sides, lexical, totals, pieces) for pieces in slices
         )
-        for lines, reordering_lines, scored, records in _in_order(submitted, waiting):
+        for lines, reordering_lines, scored, records in in_order(submitted, waiting):
             for table, written in zip(tables, (lines, reordering_lines), strict=False):
                 table.writelines(written)
             pairs += scored
             progress.advance(records)
     return {"phrase_pairs": pairs, "occurrences": int(totals.sum(dtype=np.int64))}
-
-
-def _in_order(submitted: Iterator[Future[_Scored]], limit: int) -> Iterator[_Scored]:
-    """Yield results in the order of submission, with at most ``limit`` pending."""
-    pending: deque[Future[_Scored]] = deque()
-    for future in submitted:
-        pending.append(future)
-        if len(pending) >= limit:
-            yield pending.popleft().result()
-    while pending:
-        yield pending.popleft().result()
 
 
 def _score_slice(

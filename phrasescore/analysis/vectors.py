@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from phrasescore.errors import ModelError
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.final_names import open_output
+from phrasescore.runs.final_names import write_atomically
 from phrasescore.table.phrase_table import Side
 from phrasescore.words.vocabulary import SPECIALS
 
@@ -81,5 +81,4 @@ def write_vectors(
         text=np.frombuffer(b"".join(texts), np.uint8),
         vectors=vectors,
     )
-    with open_output(path) as stream:
-        stream.write(packed.getbuffer())
+    write_atomically(path, packed.getvalue())

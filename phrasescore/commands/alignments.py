@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from phrasescore.commands.declarations import command, option
-from phrasescore.commands.options import Computing
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT_FOLDER, add_outputs
+from phrasescore.commands.options import Computing, output_folder
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, add_outputs
 from phrasescore.errors import counted
 
 
@@ -39,9 +39,7 @@ class AlignmentsOptions(Computing):
         required=True,
         metavar="N,N",
     )
-    output: str = option(
-        OUTPUT_FOLDER, "The folder for the pictures, created if missing.", "-o", required=True
-    )
+    output: str = output_folder("The folder for the pictures, created if missing.")
     format: str = option(["png", "svg", "pdf"], "The format of the pictures.", default="png")
 
 

@@ -19,8 +19,9 @@ from phrasescore.commands.options import (
     BoundedInt,
     Computing,
     Result,
+    output_folder,
 )
-from phrasescore.commands.paths import INPUT, OUTPUT, OUTPUT_FOLDER, add_outputs
+from phrasescore.commands.paths import INPUT, OUTPUT, add_outputs
 from phrasescore.errors import STANDARD_OUTPUT, SettingsError, counted
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.runs.identity import provenance
@@ -98,9 +99,7 @@ class ScatterOptions(Computing, Result):
 
     table: str = argument(INPUT)
     model: str = MODEL
-    output: str = option(
-        OUTPUT_FOLDER, "The folder for the results, created if missing.", "-o", required=True
-    )
+    output: str = output_folder("The folder for the results, created if missing.")
     column: int | None = option(
         COLUMN,
         "Which score of TABLE to compare with, counted from 1.  [default: 3, p(target|source) of "

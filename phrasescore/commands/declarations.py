@@ -110,11 +110,8 @@ class DeclaredCommand(click.Command):
         ctx.allow_extra_args = True  # click's own error would not name the option
         rest = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
-            hint = (
-                " (name the input with -i)"
-                if any("-i" in each.opts for each in self.params)
-                else ""
-            )
+            takes_i = any("-i" in each.opts for each in self.params)
+            hint = " (name the input with -i)" if takes_i else ""
             ctx.fail(f"Too many arguments: {' '.join(ctx.args)}{hint}")
         labels = {str(each.name): label_of(each) for each in self.params}
         given = {

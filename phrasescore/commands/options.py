@@ -19,7 +19,7 @@ import click
 
 from phrasescore.closed_settings import Between
 from phrasescore.commands.declarations import Field, Options, flag, option
-from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, takes_standard_output
+from phrasescore.commands.paths import INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER, takes_standard_output
 from phrasescore.errors import SettingsError
 
 
@@ -84,9 +84,14 @@ def output_file(what: str, **attributes: Any) -> Field:
     return option(OUTPUT, text, "-o", required=True, **attributes)
 
 
-def model_folders(text: str) -> Field:
-    """Declare ``--model FOLDER``, which is required and may be repeated."""
-    return option(INPUT_FOLDER, text, "--model", many=True, required=True)
+def output_folder(text: str) -> Field:
+    """Declare ``-o FOLDER``, which is required."""
+    return option(OUTPUT_FOLDER, text, "-o", required=True)
+
+
+def model_folders(text: str, *, required: bool = True) -> Field:
+    """Declare ``--model FOLDER``, which may be repeated."""
+    return option(INPUT_FOLDER, text, "--model", many=True, required=required)
 
 
 def factor(owner: str) -> Field:

@@ -14,10 +14,11 @@ from phrasescore.commands.options import (
     Computing,
     Result,
     factor,
+    model_folders,
     output_file,
     resumable,
 )
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER
+from phrasescore.commands.paths import INPUT
 from phrasescore.runs.identity import provenance
 from phrasescore.words import Unknown
 
@@ -38,11 +39,8 @@ class ScoreOptions(Computing, Result):
     one_of = ("models", "scores")
 
     table: str = argument(INPUT)
-    models: tuple[str, ...] = option(
-        INPUT_FOLDER,
-        "A model folder; may be repeated: each model writes a score, in this order.",
-        "--model",
-        many=True,
+    models: tuple[str, ...] = model_folders(
+        "A model folder; may be repeated: each model writes a score, in this order.", required=False
     )
     scores: str | None = option(
         INPUT,

@@ -114,9 +114,7 @@ def score_text(options: ScoreTextOptions) -> None:
     figures = zip(options.models, report.counts.figures(), strict=True)
     options.show(
         {
-            "lines": report.counts.lines,
-            "skipped": report.counts.skipped,
-            "kept": report.counts.kept,
+            **vars(report.counts),
             "models": [{"model": folder, **each} for folder, each in figures],
             "resumed_lines": report.resumed,
             "seconds": round(report.seconds, 3),

@@ -137,12 +137,5 @@ def draw_words(
             total += sums[v]
             sums[v] = total
         for sample in range(begins[b], begins[b + 1]):
-            wanted = numbers[sample] * total
-            low, high = 0, last
-            while low < high:  # find the first word whose cumulative sum exceeds the random number
-                middle = (low + high) // 2
-                if sums[middle] > wanted:
-                    high = middle
-                else:
-                    low = middle + 1
-            drawn[sample] = low
+            # the first word whose cumulative sum exceeds the random number
+            drawn[sample] = np.searchsorted(sums[:last], numbers[sample] * total, "right")

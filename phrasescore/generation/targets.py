@@ -211,11 +211,10 @@ class Prefixes(ABC):
         tokens = np.concatenate([each.words.ravel() for each in found])
         score = ranking_scores(ln_p, lengths, self._normalised)
         order = np.lexsort((np.arange(len(owners)), -score, owners))
-        begins = np.searchsorted(owners[order], sources)
         if self._best is not None:
-            rank = np.arange(len(order)) - begins[owners[order]]
-            order = order[rank < self._best]
-            begins = np.searchsorted(owners[order], sources)
+            ordered = owners[order]
+            order = order[np.arange(len(order)) - np.searchsorted(ordered, ordered) < self._best]
+        begins = np.searchsorted(owners[order], sources)
         words = TokenSequences(tokens.astype(np.int32), offsets_of(lengths)).select(order)
         return Targets(begins.astype(np.int64), words, ln_p[order], counts[order])
 

@@ -21,7 +21,7 @@ import numpy as np
 import safetensors
 from numpy.typing import NDArray
 
-from phrasescore.errors import ModelError, SettingsError, visible
+from phrasescore.errors import ModelError, SettingsError, quoted, visible
 from phrasescore.model.kinds import KINDS, Direction, Kind, ModelSettings, kind_named, read_settings
 from phrasescore.runs.final_names import remove, scratch_folder, write_atomically
 from phrasescore.runs.identity import sha256_of
@@ -84,12 +84,11 @@ def check_file(folder: Path, name: str, digests: Mapping[str, str]) -> None:
     """
     # accept only names of the listing, because a name in SHA256SUMS may point outside of the folder
     if name not in {path.name for path in folder.iterdir()} or not (folder / name).is_file():
-        raise _damaged(folder, f"incomplete: {_shown(name)} is missing")
+        raise _damaged(folder, f"incomplete: {quoted(name)} is missing")
     if digests.get(name) != sha256_of(folder / name):
         raise _damaged(folder, f"damaged: {name} is not the file that was written")
 
 
-_LONGEST = 80  # maximum number of characters of a name in an error
 _KIND = "F32"  # the type of all weights: the name of float32 in safetensors
 
 
@@ -170,7 +169,7 @@ class LoadedModel:
         found = {name: value.shape for name, value in self.weights.items()}
         if expected != found:
             wrong = sorted(set(expected.items()) ^ set(found.items()))[0][0]
-            problem = f"the weights do not match {CONFIG}: {_shown(wrong)} differs"
+            problem = f"the weights do not match {CONFIG}: {quoted(wrong)} differs"
             raise _damaged(self.path / WEIGHTS, problem)
         # to_empty is not used: for meta tensors it imports a computer algebra system, in 0.7 s
         weights = {name: torch.from_numpy(values) for name, values in self.weights.items()}
@@ -320,14 +319,14 @@ def _read_weights(path: Path) -> dict[str, NDArray[np.float32]]:
             for name in stored.keys():  # noqa: SIM118 - `stored` is not a mapping
                 kind = stored.get_slice(name).get_dtype()
                 if kind != _KIND:
-                    problem = f"the weights {_shown(name)} are of the type {kind}, not {_KIND}"
+                    problem = f"the weights {quoted(name)} are of the type {kind}, not {_KIND}"
                     raise _damaged(path, problem)
                 weights[name] = stored.get_tensor(name)
     except (safetensors.SafetensorError, OSError, ValueError, OverflowError) as error:
-        raise _damaged(path, f"the weights cannot be read ({_shown(str(error))})") from None
+        raise _damaged(path, f"the weights cannot be read ({quoted(str(error))})") from None
     for name, values in weights.items():
         if not np.isfinite(values).all():
-            problem = f"the weights {_shown(name)} have numbers that are not finite"
+            problem = f"the weights {quoted(name)} have numbers that are not finite"
             remedy = "train the model again, perhaps with a lower learning rate"
             raise ModelError(problem, path=path, remedy=remedy)
     return weights
@@ -349,7 +348,7 @@ def _read_config(folder: Path) -> JsonObject:
     if type(number) is not int or number < 1:
         raise _no_model(folder, f"its {CONFIG} has no format number")
     if number > FORMAT:
-        shown = _shown(str(number))
+        shown = quoted(str(number))
         problem = f"the model has format {shown}, but this version reads up to {FORMAT}"
         raise ModelError(problem, path=folder, remedy="update phrasescore")
     return config
@@ -363,10 +362,6 @@ def _read_vocabulary(folder: Path, name: str, size: int, pairs: BytePairs | None
         problem = f"a vocabulary has {len(vocabulary)} words, but {CONFIG} says {size}"
         raise ModelError(problem, path=folder)
     return vocabulary
-
-
-def _shown(text: str) -> str:
-    return visible(text.encode("utf-8", "backslashreplace"), _LONGEST)
 
 
 def save_model(

@@ -269,5 +269,4 @@ def build(settings: ModelSettings) -> SequenceModel:
     """Return an uninitialised model of the kind that the settings name."""
     module, _, name = kind_named(settings.kind).network.partition(":")
     networks = importlib.import_module(f"phrasescore.model.networks.{module}")
-    network: SequenceModel = getattr(networks, name)(settings)
-    return network
+    return getattr(networks, name)(settings)

@@ -358,7 +358,9 @@ class Ledger:
         self._make_places(step)
         if changes:
             say(f"{step.name}: {'; '.join(changes)}; therefore the step runs again")
-            self._delete(step)
+            for path in (*step.outputs, step.state):
+                self._remove(path)
+            self.path(step.name).unlink()
         begun = now
         if entry and is_whole:  # until the limit is reached, the lower one counts, without digests
             limits_then, limits_now = entry.counts.get(_UP_TO), dict(step.limits)
@@ -386,12 +388,6 @@ class Ledger:
                 if self.folder.parent in folder.parents:
                     final_names.own_folder(folder)
             final_names.refuse_link(path)
-
-    def _delete(self, step: Step[Any]) -> None:
-        """Delete the outputs and the entry of a step whose inputs or settings have changed."""
-        for path in (*step.outputs, step.state):
-            self._remove(path)
-        self.path(step.name).unlink()
 
     def _remove(self, path: Path | None) -> None:
         if path is not None and path.is_relative_to(self.folder.parent):

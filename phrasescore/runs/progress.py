@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable
 from typing import TextIO
 
-from phrasescore.errors import terminal_text
+from phrasescore.errors import on_one_line, terminal_text
 
 Say = Callable[[str], None]  # prints a line for the user
 _COMPILED = re.compile(r"compiling took (\d+) s")
@@ -86,11 +86,6 @@ class _LogLines:
         """Do nothing, because each line is flushed when it is written."""
 
 
-def _escaped(text: str) -> str:
-    # the stream of the bar does not escape; names in the text may come from other people
-    return terminal_text(text).replace("\n", r"\n")
-
-
 class Progress:
     """Shows the progress of the work, its speed and its expected end on standard error.
 
@@ -120,8 +115,9 @@ class Progress:
         if not _shows_a_bar():
             pause = _SECONDS_TO_FIRST_LOG_LINE
             shown = {"file": _LogLines(), "ncols": 0, "mininterval": pause, "delay": pause}
-        shown |= {"unit_scale": True, "leave": False, "miniters": 0}
-        self._bar = tqdm(total=total, initial=done, desc=_escaped(what), unit=f" {unit}", **shown)
+        # the stream of the bar does not escape; names in the text may come from other people
+        shown |= {"unit_scale": True, "leave": False, "miniters": 0, "desc": on_one_line(what)}
+        self._bar = tqdm(total=total, initial=done, unit=f" {unit}", **shown)
 
     def __enter__(self) -> Progress:
         return self
@@ -135,7 +131,7 @@ class Progress:
         """Count ``amount`` more units as done, and show ``note`` (e.g. a loss) beside the bar."""
         if self._bar is None:
             return
-        self._bar.set_postfix_str(_escaped(note), refresh=False)
+        self._bar.set_postfix_str(on_one_line(note), refresh=False)
         if self._moves:
             if self._bar.update(amount) and self._bar.delay:
                 self._bar.mininterval = _SECONDS_BETWEEN_LOG_LINES

@@ -20,6 +20,7 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence, Sized
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -125,11 +126,6 @@ class JournaledOutputs:
                 if isinstance(error, InputError) or not (self._work and self.blocks):
                     self._remove()
                 raise
-
-    @property
-    def part_path(self) -> Path:
-        """The file that holds the blocks of the last output until `finish` is called."""
-        return hidden(self._paths[-1], "part")
 
     @property
     def _journal_path(self) -> Path:
@@ -247,6 +243,7 @@ class LineCounts:
 
 
 Block = TypeVar("Block")
+Made = TypeVar("Made")
 Counts = TypeVar("Counts", bound=LineCounts)
 # the bytes for one output, or for each of several outputs
 Written: TypeAlias = bytes | tuple[bytes, ...]
@@ -345,7 +342,7 @@ class BlockStream(Generic[Block, Counts]):
             if said:
                 print(f"{output}: {said}", file=sys.stderr, flush=True)  # noqa: T201 - a note
             counts = self._stream(outputs, counts, self.check if entry else None)
-            before_name(outputs.part_path, counts)
+            before_name(hidden(output, "part"), counts)
             outputs.finish()
         sha256 = tuple(entry.inputs) if entry else ()
         return StreamReport(counts, resumed, time.monotonic() - start, sha256)
@@ -431,3 +428,14 @@ def _ahead(blocks: Iterator[Block], reader: ThreadPoolExecutor) -> Iterator[Bloc
     while (block := coming.result()) is not None:
         coming = reader.submit(next, blocks, None)
         yield block
+
+
+def in_order(submitted: Iterator[Future[Made]], limit: int) -> Iterator[Made]:
+    """Yield results in the order of submission, with at most ``limit`` pending."""
+    pending: deque[Future[Made]] = deque()
+    for future in submitted:
+        pending.append(future)
+        if len(pending) >= limit:
+            yield pending.popleft().result()
+    while pending:
+        yield pending.popleft().result()

@@ -8,7 +8,7 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -276,12 +276,8 @@ class ScoringCounts(LineCounts):
         """Return the counts up to the end of the next block."""
         if not self.lines:
             return block
-        return ScoringCounts(
-            lines=self.lines + block.lines,
-            source_tokens=self.source_tokens + block.source_tokens,
-            source_unknown=self.source_unknown + block.source_unknown,
-            target_tokens=self.target_tokens + block.target_tokens,
-            target_unknown=self.target_unknown + block.target_unknown,
+        return replace(
+            super().__add__(block),
             ln_p_sums=tuple(map(operator.add, self.ln_p_sums, block.ln_p_sums)),
             floor_hits=tuple(map(operator.add, self.floor_hits, block.floor_hits)),
             processors=tuple(sorted({*self.processors, *block.processors})),

@@ -143,10 +143,8 @@ def _project(words: Tensor, weight: Tensor, bias: Tensor, rows: Tensor) -> None:
             rows[there].copy_(torch.addmm(bias, words[there], weight))  # (rows, E) x (E, columns)
 
     cores = Cores(words.device)
-    for _ in cores.each(
-        project, np.split(np.arange(len(words)), range(_TABLE_ROWS, len(words), _TABLE_ROWS))
-    ):
-        pass
+    parts = np.split(np.arange(len(words)), range(_TABLE_ROWS, len(words), _TABLE_ROWS))
+    list(cores.each(project, parts))
     cores.rest()
 
 

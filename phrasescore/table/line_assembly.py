@@ -119,9 +119,7 @@ def _write_lines(
                     at += 1
                 word = phrase.ids[position]
                 at = _copy(phrase.characters, phrase.ends[word], phrase.ends[word + 1], out, at)
-            for i in range(separator.size):
-                out[at] = separator[i]
-                at += 1
+            at = _copy(separator, 0, separator.size, out, at)
         for column in range(before, pieces.shape[1]):
             piece = pieces[row, column]
             at = _copy(texts[0], texts[1][piece], texts[2][piece], out, at)

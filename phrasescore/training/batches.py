@@ -153,9 +153,8 @@ def in_few_shapes(batch: Batch) -> Batch:
         torch.full((B,), ids.shape[1]) for ids in (batch.source, batch.target)
     )
     source_lengths = functional.pad(source_lengths, (0, more))
-    return Batch(
-        source, target, (source_lengths, functional.pad(target_lengths, (0, more), value=-1))
-    )
+    target_lengths = functional.pad(target_lengths, (0, more), value=-1)
+    return Batch(source, target, (source_lengths, target_lengths))
 
 
 STRETCH = 1 << 21  # maximum number of pairs planned at a time

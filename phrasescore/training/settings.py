@@ -347,9 +347,8 @@ def _has(kind: Kind, option: str) -> bool:
     """Tell whether a kind of model has an option."""
     if option in _BELONGS_TO:
         return bool(getattr(kind, _BELONGS_TO[option]))
-    return option not in _SIZES or option in {
-        each.name for each in dataclasses.fields(kind.settings)
-    }
+    sizes = {each.name for each in dataclasses.fields(kind.settings)}
+    return option not in _SIZES or option in sizes
 
 
 def _given(value: T | None, default: T) -> T:

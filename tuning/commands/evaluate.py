@@ -181,16 +181,13 @@ def compare(options: CompareOptions) -> None:
             )
         named[name] = files
     refuse_replaced_inputs((name, file) for name, files in named.items() for file in files)
+    tests = {"trials": options.trials, "seed": options.seed}
     if options.segment_scores:
-        found = compare_segment_scores(named, trials=options.trials, seed=options.seed)
+        found = compare_segment_scores(named, **tests)
     else:
+        scoring, selection = options.scoring, options.settings(SentenceSelection)
         found = compare_systems(
-            options.references,
-            named,
-            scoring=options.scoring,
-            selection=options.settings(SentenceSelection),
-            trials=options.trials,
-            seed=options.seed,
+            options.references, named, scoring=scoring, selection=selection, **tests
         )
     show_notes(found.record.notes)
     options.show(found.to_json(), found.to_text())

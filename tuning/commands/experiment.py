@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from phrasescore.commands.declarations import argument, command, flag, option
-from phrasescore.commands.options import THREADS, Result, say
-from phrasescore.commands.paths import INPUT, OUTPUT_FOLDER, refuse_replaced_inputs
+from phrasescore.commands.options import THREADS, Result, output_folder, say
+from phrasescore.commands.paths import INPUT, refuse_replaced_inputs
 from phrasescore.errors import SettingsError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ class ExperimentOptions(Result):
     """Options of ``experiment``."""
 
     path: str = argument(INPUT, "EXPERIMENT.toml")
-    output: str = option(
-        OUTPUT_FOLDER,
-        "The folder for all results; with the same folder, a stopped run continues.",
-        "-o",
-        required=True,
+    output: str = output_folder(
+        "The folder for all results; with the same folder, a stopped run continues."
     )
     data: str | None = option(
         INPUT, "The data folder; replaces the folder that the file names.", metavar="FOLDER"

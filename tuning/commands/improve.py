@@ -8,8 +8,8 @@ from moses_integration.commands.build import BuildOptions
 from moses_integration.commands.options import SYSTEM
 from moses_integration.system_building.build_settings import Case
 from phrasescore.commands.declarations import argument, command, option
-from phrasescore.commands.options import SEED, BoundedInt, Result, say
-from phrasescore.commands.paths import OUTPUT_FOLDER, PathName, Use
+from phrasescore.commands.options import SEED, BoundedInt, Result, output_folder, say
+from phrasescore.commands.paths import PathName, Use
 from phrasescore.commands.train import duration
 from phrasescore.errors import SettingsError
 from tuning.loop.tuning_settings import OptimizationSettings
@@ -36,7 +36,7 @@ class ImproveOptions(Result):
         "More text of the target language, prepared like the parallel text. The neural language "
         "model learns from it too, and a system that is built has an n-gram model of it.",
     )
-    output: str = option(OUTPUT_FOLDER, "The folder for all results.", "-o", required=True)
+    output: str = output_folder("The folder for all results.")
     time: float = option(
         duration,
         "The time for all steps together, such as 90 (seconds), 45m or 2h; where tuning alone "

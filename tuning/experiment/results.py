@@ -358,8 +358,7 @@ def _described(plan: Plan, system: ExperimentSystem) -> dict[str, Any]:
         said["tuning"] = dataclasses.asdict(settings.tuning)
     if system.rerank:
         said["rerank"] = dataclasses.asdict(settings.rerank)
-    described: dict[str, Any] = json.loads(json.dumps(said))
-    return described
+    return json.loads(json.dumps(said))
 
 
 def _inputs(plan: Plan, system: ExperimentSystem, ledger: Ledger) -> dict[str, str]:

@@ -196,16 +196,14 @@ class _Improvement:
         tuning = self._last_step(tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": [*plan.build]}
         baseline = points(self._tuned("baseline").bleu)
+        advised = (self._advised(each, tuning) for each in self._tuned(final).warnings)
         record = ImproveRecord(
             verdict=f"{verdict} (baseline: {baseline} BLEU on the dev set)",
             kept=tuple(part.name for part in kept),
             benefits=benefits,
             passes=passes,
             seconds=self._seconds,
-            warnings=(
-                *warnings,
-                *(self._advised(each, tuning) for each in self._tuned(final).warnings),
-            ),
+            warnings=(*warnings, *advised),
             provenance=provenance(inputs=plan.inputs, settings={**asked, "seed": plan.seed}),
         )
         write_atomically(plan.folder / "improve.md", page(record, plan).encode())

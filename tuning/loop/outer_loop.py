@@ -176,7 +176,8 @@ class Tuning:
         problem = plan.problem(self._pool.arrays, self._objective)
         weights = rounded(problem.start[: len(plan.names)], scalable=problem.is_scalable)
         while True:
-            self._write_progress(weights)
+            progress = self._task.record(plan.complete(weights), curve=tuple(self._rounds))
+            progress.write(self._folder / RESULT)
             self._rounds.append(self._decode(weights))
             rounds, limit, why = self._rounds, self._task.settings.rounds, ""
             if rounds[-1].new == 0 and rounds[-2].optimized.share == 1:
@@ -204,10 +205,6 @@ class Tuning:
 
     def _write_ini(self, complete: Mapping[str, Sequence[float]]) -> None:
         write_atomically(self._folder / INI_NAME, self._task.ini.with_weights(complete).to_bytes())
-
-    def _write_progress(self, weights: Weights) -> None:
-        complete = self._plan.complete(weights)
-        self._task.record(complete, curve=tuple(self._rounds)).write(self._folder / RESULT)
 
     def _decode(self, weights: Weights) -> TunedRound:
         """Decode the next round unless that is done, and score it."""

@@ -203,11 +203,7 @@ class _Training:
         """Build a system whose words are characters."""
         inputs = BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
         settings = BuildSettings(
-            characters=True,
-            reordering=False,
-            threads=self.threads,
-            max_phrase_length=CHARACTER_DEFAULTS["max_phrase_length"],
-            lm_order=CHARACTER_DEFAULTS["lm_order"],
+            characters=True, reordering=False, threads=self.threads, **CHARACTER_DEFAULTS
         )
         folder = SystemFolder(Path(_SYSTEM), 1 + len(self.texts))
         for outcome in build_system(inputs, folder, settings, update=True):

@@ -246,16 +246,13 @@ class TableLoader:
         # the kind is part of the key: otherwise a phrase table named as a reordering table would be
         # accepted once it is cached
         kind = "reordering table" if reordering else "table"
+        blocks = read_blocks(path, format_of=format_of)
         if not self._in_memory:
             parts = (kind, sha256_of(path), str(scores), source.digest)
-            arrays = cached_arrays(
-                self.cache,
-                parts,
-                lambda: _parse(read_blocks(path, format_of=format_of), scores, source),
-            )
+            arrays = cached_arrays(self.cache, parts, lambda: _parse(blocks, scores, source))
         else:
             if (key := (kind, str(path))) not in self._held:
-                self._held[key] = _HeldTable.read(read_blocks(path, format_of=format_of))
+                self._held[key] = _HeldTable.read(blocks)
             arrays = self._held[key].parse(scores, source)
         phrases, values, *rest = arrays
         targets, words = TargetPhrases(*rest[:4]), WordTable.from_arrays(*rest[4:])

@@ -282,11 +282,10 @@ def choose_entries(
     phrases = entries.phrases[chosen]
     order = np.lexsort((chosen, -future[chosen], phrases))  # by phrase, then score, then entry
     chosen, phrases = chosen[order], phrases[order]
-    first = np.searchsorted(phrases, np.arange(entries.first.size))  # (phrases + 1,)
     if max_options > 0:
-        kept = np.arange(chosen.size) - first[phrases] < max_options  # rank within its phrase
-        chosen, phrases = chosen[kept], phrases[kept]
-        first = np.searchsorted(phrases, np.arange(entries.first.size))
+        rank = np.arange(chosen.size) - np.searchsorted(phrases, phrases)  # within its phrase
+        chosen, phrases = chosen[rank < max_options], phrases[rank < max_options]
+    first = np.searchsorted(phrases, np.arange(entries.first.size))  # (phrases + 1,)
     return first.astype(np.int32), chosen.astype(np.int32)
 
 

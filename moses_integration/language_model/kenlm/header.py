@@ -139,18 +139,19 @@ def murmur_hash(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
     digest = np.uint64(stop - start) * _MULTIPLIER
     at = start
     while at + 8 <= stop:
-        part = _little_endian(text, at, at + 8) * _MULTIPLIER
+        part = little_endian(text, at, at + 8) * _MULTIPLIER
         part ^= part >> _SHIFT
         digest = (digest ^ (part * _MULTIPLIER)) * _MULTIPLIER
         at += 8
     if at < stop:
-        digest = (digest ^ _little_endian(text, at, stop)) * _MULTIPLIER
+        digest = (digest ^ little_endian(text, at, stop)) * _MULTIPLIER
     digest = (digest ^ (digest >> _SHIFT)) * _MULTIPLIER
     return digest ^ (digest >> _SHIFT)
 
 
 @compiled
-def _little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+def little_endian(text: NDArray[np.uint8], start: int, stop: int) -> np.uint64:
+    """Read the number in the bytes from ``start`` to ``stop``, at most eight, the lowest first."""
     value = np.uint64(0)
     for at in range(stop - 1, start - 1, -1):
         value = (value << _BYTE) | np.uint64(text[at])

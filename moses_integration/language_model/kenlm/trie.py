@@ -26,6 +26,7 @@ from moses_integration.language_model.kenlm.header import (
     KenlmHeader,
     Sections,
     damaged,
+    little_endian,
     only_moses,
 )
 from phrasescore.compiled import compiled
@@ -37,7 +38,6 @@ _SIGN = np.uint64(1 << 31)
 _QUANTISATION_VERSION, _ARRAY_VERSION = 2, 0
 _MAX_BITS_OF_A_TABLE = 25
 _MAX_BITS = 57  # a field of this many bits always lies within eight bytes
-_BYTE = np.uint64(8)
 
 
 class Level(NamedTuple):
@@ -240,10 +240,7 @@ def unpack(
     for at in range(count):
         bit = offset + at * step
         first = bit >> 3
-        value = np.uint64(0)
-        for byte in range(first + 7, first - 1, -1):
-            value = (value << _BYTE) | np.uint64(row[byte])
-        values[at] = (value >> np.uint64(bit & 7)) & mask
+        values[at] = (little_endian(row, first, first + 8) >> np.uint64(bit & 7)) & mask
     return values
 
 

@@ -121,12 +121,9 @@ class FeedForwardLm(SequenceModel):
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype, regularisation)
         layer = self.output_words, self.output_bias
+        smoothing, weight = regularisation.label_smoothing, self.settings.self_normalise
         return summed_cross_entropy(
-            features,
-            *layer,
-            wanted,
-            smoothing=regularisation.label_smoothing,
-            normaliser_weight=self.settings.self_normalise,
+            features, *layer, wanted, smoothing=smoothing, normaliser_weight=weight
         )
 
     def score(self, batch: Batch, dtype: torch.dtype | None = None) -> Tensor:
