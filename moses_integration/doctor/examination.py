@@ -92,14 +92,14 @@ def examine(
         return found
     texts = [Text.read(path) for path in references]
     check_ini(found, system)
-    words = TextWords()
+    words, lines = TextWords(), tuple[bytes, ...]()
     reference_words = [TextWords(text.tokens(), text.path) for text in texts]
     if source is None:
         found.note("development set", "none was given (--source), so no text was checked")
     else:
         text = Text.read(source)
         check_texts(found, text, texts, factored=len(system.values("input-factors")) > 1)
-        words = TextWords(text.tokens(), text.path)
+        words, lines = TextWords(text.tokens(), text.path), text.lines
         # build writes its text beside the table, which tuned inis also name
         tables = {path for line, _, path in named_paths(system) if line.kind in TEXT_TABLE_KINDS}
         with Progress("comparing with the training text", unit="texts") as progress:
@@ -108,7 +108,7 @@ def examine(
                 for corpus in sorted(filter(Path.exists, corpora)):
                     check_writing(found, Text.read(corpus), compared)
                     progress.advance(1)
-    check_text_tables(found, system, words, reference_words)
+    check_text_tables(found, system, lines, words, reference_words)
     check_binary_tables(found, system)
     check_language_models(found, system, reference_words)
     check_neural_models(found, system, reference_words)

@@ -31,6 +31,7 @@ from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, co
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import Severity
+from moses_integration.tables.copying import PhraseFilter
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import (
@@ -167,6 +168,7 @@ class TableSurvey:
         path: The file, plain or gzip.
         scores: How many scores a line of a reordering table has; ``None`` for a phrase table, whose
             first lines determine this number.
+        text: Tests which phrases occur in the text to translate.
 
     Attributes:
         format: The format of the first lines; ``None`` if the file is not a table.
@@ -177,12 +179,15 @@ class TableSurvey:
         scores: Counts of suspicious scores.
         sources: The words of source phrases.
         targets: The words of target phrases.
+        usable: The words of sources and of targets of entries whose source occurs in the text.
         ends_in_line_feed: Whether the last line ends in a line feed.
         broken: The error that stopped reading before the end of the table, if any.
         unusable: The error of the first valid line that the embedded decoder refuses, if any.
     """
 
-    def __init__(self, path: str | Path, scores: int | None = None) -> None:
+    def __init__(
+        self, path: str | Path, scores: int | None = None, text: PhraseFilter | None = None
+    ) -> None:
         self.path = str(path)
         self.format: TableFormat | None = None
         self.lines = self.bad_lines = 0
@@ -190,10 +195,11 @@ class TableSurvey:
         self.odd: dict[str, tuple[int, int]] = {}
         self.scores = ScoreSurvey(0)
         self.sources, self.targets = WordTable(), WordTable()
+        self.usable = WordTable(), WordTable()
         self.ends_in_line_feed = True
         self.broken: InputError | None = None
         self.unusable: PhraseTableError | None = None
-        self._given_scores = scores
+        self._given_scores, self._text = scores, text
         self._last_line = b""
 
     def read(self) -> TableSurvey:
@@ -251,9 +257,14 @@ class TableSurvey:
             for side in (SOURCE, TARGET)
         )
         if self._given_scores is None:
-            # a word of longer phrases only, such as a subword, is translated in their contexts
             self.sources.add_spans(source.data, source.begins, source.ends)
             self.targets.add_spans(target.data, target.begins, target.ends)
+            if self._text is not None:
+                # a word of longer phrases only, such as a subword, is translated in their contexts
+                occurs = [self._text.occurs(pairs.source(row)) for row in range(len(pairs))]
+                for words, side in zip(self.usable, (source, target), strict=True):
+                    of_these = np.repeat(occurs, np.diff(side.offsets))
+                    words.add_spans(side.data, side.begins[of_these], side.ends[of_these])
         if not rules:  # in rules, brackets mark nonterminals
             self._find_odd_tokens(pairs, (source, target), numbers)
 
@@ -283,13 +294,18 @@ class TableSurvey:
 
 
 def check_text_tables(
-    found: Diagnosis, ini: MosesIni, source: TextWords, references: Sequence[TextWords]
+    found: Diagnosis,
+    ini: MosesIni,
+    lines: Sequence[bytes],
+    source: TextWords,
+    references: Sequence[TextWords],
 ) -> None:
-    """Read every text table of an ini, phrase tables first."""
+    """Read every text table of an ini, phrase tables first; ``lines`` are those of the source."""
+    phrases = PhraseFilter(lines) if lines else None
     surveys: list[TableSurvey] = []
     for line in ini.features:
         if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
-            survey = TableSurvey(path).read()
+            survey = TableSurvey(path, text=phrases).read()
             _check_lines(found, survey, line)
             if survey.format is not None and survey.format.hierarchical:
                 by_rules = ini.values("search-algorithm")[:1] not in ((), ("0",), ("1",))
@@ -389,13 +405,13 @@ def _check_words(
     found: Diagnosis, survey: TableSurvey, source: TextWords, references: Sequence[TextWords]
 ) -> None:
     """Report how many words of the development set a phrase table knows."""
-    sources, targets = set(survey.sources.words()), set(survey.targets.words())
+    tables = (*survey.usable, survey.sources, survey.targets)
+    sources, targets, in_sources, in_targets = (set(each.words()).__contains__ for each in tables)
     fate = "Moses copies such words as they are"
-    in_sources, in_targets = sources.__contains__, targets.__contains__
-    source.check(found, in_sources, "the phrase table", fate, opposite=in_targets)
+    source.check(found, sources, "the phrase table", fate, in_sources, in_targets)
     for text in references[:1]:
-        owner = "the target side of the phrase table"
-        text.check(found, in_targets, owner, "no translation has them", opposite=in_sources)
+        owner, fate = "the target side of the phrase table", "no translation has them"
+        text.check(found, targets, owner, fate, in_targets, in_sources)
 
 
 def _check_reordering(

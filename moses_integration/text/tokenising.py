@@ -148,7 +148,8 @@ _QUOTED = (
     rf"' (?={_THREE})[^']*?(?:{_THREE}|[^\w\s]) '(?= |$))"
 )
 # a quotation with a blank before its closing quote, unless that begins an English contraction
-_CLOSED = "‘[^‘’]+ ’(?! (?:d|ll|m|re|s|t|ve)(?: |$))"
+_CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
+_CLOSED = f"‘[^‘’]+ ’(?!{_CONTRACTED})"
 _LOW_CLOSED = r"„[^„“]*\w “"  # in languages where “ opens, too
 # blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
 # currency in u-$5
@@ -183,6 +184,8 @@ class Detokenizer:
         inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
         if language in ("ha", "hau"):  # 'y is a letter with which words begin, also in 'ya'ya
             inside += r"(?!y)|(?<=' ya) ' (?=y)|(?:^|(?<= ))['’‘] (?=y)"
+        elif language == "en":  # the boys’ books
+            inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
         elif "'" in apostrophe:
             inside = f"{_QUOTED}|{inside}"
         self._inside = re.compile(f"{inside}|{_INSIDE}")

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Iterator, Sequence, Sized
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from phrasescore.errors import InputError, is_full, refusal
+from phrasescore.errors import InputError, counted, is_full, refusal
 from phrasescore.runs.file_kinds import (
     STANDARD_STREAM,
     is_work_file,
@@ -181,17 +181,23 @@ def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: obj
     """
     from statistics import StatisticsError, correlation  # late, because few commands need it
 
-    pairs, begin, needed = zip(lines, others, strict=False), 0, _MIN_LINES
-    while len(block := list(itertools.islice(pairs, _LINES_COMPARED))) >= needed:
+    pairs, begin, places = zip(lines, others, strict=False), 0, list[tuple[str, float]]()
+    while len(block := list(itertools.islice(pairs, _LINES_COMPARED))) >= _MIN_LINES:
         lengths = [[math.log1p(len(line)) for line in pair] for pair in block]
-        end, needed = begin + len(block), _LINES_COMPARED
+        end, found = begin + len(block), 1.0
         with contextlib.suppress(StatisticsError):  # all lines of a text are equally long
-            if (found := correlation(*zip(*lengths, strict=True))) < _MIN_CORRELATION:
-                where = f"lines {begin + 1:,} to {end:,}"
-                how = f"(correlation {found:.2f})"
-                return f"the lengths of {where} do not match those of {path} {how}"
+            found = correlation(*zip(*lengths, strict=True))
+        if found < _MIN_CORRELATION:
+            places.append((f"{begin + 1:,} to {end:,}", found))
         begin = end
-    return None
+    if not places:
+        return None
+    (where, found), more = places[0], ""
+    if len(places) > 1:
+        more = f" (and of {counted(len(places) - 1, 'more part')})"
+    return (
+        f"the lengths of lines {where}{more} do not match those of {path} (correlation {found:.2f})"
+    )
 
 
 def misaligned_files(source: str | Path, target: str | Path) -> str | None:

@@ -124,6 +124,7 @@ class Trainer:
         self._last_checkpoint = time.monotonic()
         self._start_clock()
         self._first_update = self.state.updates
+        self._evaluated_seconds = 0.0
         self._foretells_at = math.inf
         if self.settings.max_time is not None:
             wait = min(_SECONDS_TO_FORETELL, _SHARE_TO_FORETELL * self.settings.max_time)
@@ -186,7 +187,8 @@ class Trainer:
         """Print how many passes the time allows, and which size would suit it better."""
         self._foretells_at = math.inf
         now, end = self.state.seconds, self.settings.max_time or 0.0
-        speed = (self.passes - self._first_passes) / (now - self._resumed_seconds)
+        trained = now - self._resumed_seconds - self._evaluated_seconds
+        speed = (self.passes - self._first_passes) / trained
         passes = self.passes + speed * max(0.0, end - now)
         text = f"at this speed, {passes:.2f} passes over the {self.settings.examples} in the time"
         model = self.model.settings
@@ -257,6 +259,7 @@ class Trainer:
         began = self._seconds()
         sources, pairs = self.held_out(exact=False)
         seconds = self._seconds()
+        self._evaluated_seconds += seconds - began
         self._next_evaluation = seconds + _TRAINING_PER_EVALUATION * (seconds - began)
         passed = int(self._fraction() * (self.settings.evaluations or 0))
         state.evaluations = max(state.evaluations + 1, passed)

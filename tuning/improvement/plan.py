@@ -283,6 +283,7 @@ class ImprovePlan:
         seconds = min(_SECONDS_TO_MEASURE, math.ceil(time / 4))
         words: list[object] = ["train", "--kind", PHRASE.kind, "--hidden", smallest("phrases")]
         words += ["--threads", self.threads, "--max-time", f"{seconds}s"]
+        words += ["--evaluations", 1]  # more would take most of these seconds
         name = f"speed.{time:.0f}"
         return _step(name, *words, self.table, self.folder / name)
 

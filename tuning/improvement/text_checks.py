@@ -40,16 +40,7 @@ def check_texts(plan: ImprovePlan) -> None:
         raise InputError("the text contains no sentence", path=more)
     texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
     for source, target in texts:
-        lines, others = len(source.lines), len(target.lines)
-        if not lines or not others:
-            empty = target if lines else source
-            raise InputError("the text contains no sentence", path=empty.path)
-        if lines != others:
-            raise InputError(
-                f"{counted(others, 'line')}, but {source.path} has {lines:,}",
-                path=target.path,
-                remedy="line i of one text must be the translation of line i of the other",
-            )
+        _check_pair(source, target)
     for text in texts[1] if plan.system is None else ():  # `preprocess` reads them after `build`
         for number, line in enumerate(text.lines, 1):
             decode_line(line, text.path, number)
@@ -61,6 +52,20 @@ def check_texts(plan: ImprovePlan) -> None:
             f"and {own:.0%} on its source side",
             remedy="swap --source and --reference, or the two files of --parallel",
         )
+
+
+def _check_pair(source: Text, target: Text) -> None:
+    lines, others = len(source.lines), len(target.lines)
+    if not lines or not others:
+        raise InputError("the text contains no sentence", path=(target if lines else source).path)
+    if lines != others:
+        raise InputError(
+            f"{counted(others, 'line')}, but {source.path} has {lines:,}",
+            path=target.path,
+            remedy="line i of one text must be the translation of line i of the other",
+        )
+    if source.lines == target.lines:
+        raise InputError(f"the text is the same as {source.path}", path=target.path)
 
 
 def check_tokens(plan: ImprovePlan, say: Say) -> None:

@@ -361,7 +361,7 @@ def warnings_about(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[s
         most = max(each.length_ratio for each in rounds)
         yield (
             f"lengths ran away in round {', '.join(away)}: up to {most:.1f} words per word of the "
-            "reference; the next rounds returned to the best weights"
+            "reference; after such a round, tuning returns to the best weights"
         )
     if abs(best.length_ratio - 1) > _LENGTH_TOLERANCE:
         yield (

@@ -111,6 +111,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
     [
         ("en", "It's 8:35pm @NCDCgov, isn't it? (\"So?\")"),
         ("en", "He said “so” and ‘so’ and it’s Nigeria’s; ‘it’s Bello’s’, she said."),
+        ("en", "The boys’ books, it’s James’s, rock’n’roll."),
         ("en", "''Two'' quotes at a.b@c.org and https://x.org/a_b."),
         ("en", 'The war is over."'),
         ("fr", "L'art d'aujourd'hui, c'est « beau » ! Qu’est-ce que l’été ?"),

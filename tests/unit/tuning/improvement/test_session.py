@@ -158,8 +158,10 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="short: the text contains no sentence"):
         check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, (short, short)))
     short.write_bytes(b"\xe9t\xe9\n")
+    other = tmp_path / "other"
+    other.write_bytes(b"summer\n")
     with pytest.raises(CorpusError, match="not UTF-8"):
-        check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, short)))
+        check_texts(ImprovePlan(tmp_path / "better", None, texts, (short, other)))
 
 
 def test_prepared_texts_are_refused_where_raw_text_is_prepared(tmp_path: Path) -> None:
