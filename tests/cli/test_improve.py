@@ -63,7 +63,9 @@ def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path
     again = phrasescore(*call(toy, "better")).well()
     assert b": done in " not in again.stderr
     assert again.stdout.decode().startswith(record["verdict"])
-    phrasescore(*call(toy, "better"), "--reference", toy.source).refused(6, "is not the file")
+    other = tmp_path / "other"
+    other.write_bytes(toy.reference.read_bytes().replace(b"\n", b" .\n", 1))
+    phrasescore(*call(toy, "better"), "--reference", other).refused(6, "is not the file")
     better = tmp_path / "better"
     decoded = phrasescore("decode", better / "system", "-i", toy.source, "-o", "-")
     scores = {}
