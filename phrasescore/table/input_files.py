@@ -178,6 +178,10 @@ def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: obj
     >>> alignment_problem(lines, [*lines[1:], ""], "b")
     'the lengths of lines 1 to 100 do not match those of b (correlation 0.20)'
     >>> alignment_problem(lines, lines, "a")
+    >>> alignment_problem(11 * lines, 10 * lines + [*lines[1:], ""], "b")
+    'the lengths of lines 1,001 to 1,100 do not match those of b (correlation 0.20)'
+    >>> alignment_problem(11 * lines, 11 * [*lines[1:], ""], "b")[:52]
+    'the lengths of lines 1 to 1,000 (and of 1 more part)'
     """
     from statistics import StatisticsError, correlation  # late, because few commands need it
 

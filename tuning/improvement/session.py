@@ -318,8 +318,9 @@ class _Improvement:
             parts.remove(PHRASE)
             passes[PHRASE.name] = fit
             training = sum(limits[part.name] for part in plan.lanes[-1])
-            more = training * (_LEAST_PASSES / max(fit, 1e-6) - 1)  # all else takes as long as now
-            advice = f"about --time {math.ceil((self._time + more) / 60)}m would be enough"
+            more = training * (_LEAST_PASSES / max(fit, 1e-6) - 1)
+            longer = (self._time + more) * _CLEARLY_LONGER  # which has more rounds of tuning, too
+            advice = f"about --time {math.ceil(longer / 60)}m would be enough"
             self._say(f"note: {PHRASE.name}: {few_passes(fit)} ({advice})")
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(training, others)

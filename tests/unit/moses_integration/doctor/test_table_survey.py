@@ -15,6 +15,7 @@ from moses_integration.doctor import tables
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.tables import TableSurvey
 from moses_integration.doctor.texts import TextWords
+from moses_integration.tables.copying import PhraseFilter
 from phrasescore.table.phrase_table import phrase_tokens
 
 PHRASES = st.lists(st.sampled_from(["a", "b|c", "[x]", "[", "]", "x]", "|", "é"]), min_size=1)
@@ -120,3 +121,13 @@ def test_words_in_other_spellings(words: list[bytes], spelling: str) -> None:
     found = Diagnosis()
     text.check(found, lambda word: True, "the table")
     assert [each.what for each in found.findings] == ["the table knows all 2 tokens"]
+
+
+def test_words_that_a_text_can_use(tmp_path: Path) -> None:
+    """A word of phrases that the text does not have is known to the table, but of no use here."""
+    table = tmp_path / "table"
+    table.write_bytes(b"a ||| x ||| 1\na b ||| y z ||| 1\nc b ||| w ||| 1\n")
+    survey = TableSurvey(table, text=PhraseFilter([b"c a", b"b a b"])).read()
+    sides = (*survey.usable, survey.sources, survey.targets)
+    found = [sorted(words.words()) for words in sides]
+    assert found == [[b"a", b"b"], [b"x", b"y", b"z"], [b"a", b"b", b"c"], [b"w", b"x", b"y", b"z"]]
