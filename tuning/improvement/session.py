@@ -192,6 +192,7 @@ class _Improvement:
             gain = _read(plan.comparison, ComparisonRecord).metrics["bleu"][1].difference
         verdict, kept = judged(gain, kept)
         final = name if kept else "baseline"
+        self._end = self._end and self._spent  # packing is short
         self._do([plan.pack(final)])
         tuning = self._last_step(tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": [*plan.build]}
