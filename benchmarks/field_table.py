@@ -209,8 +209,9 @@ def summary(results: Results) -> Iterator[str]:
     if results.pairs and set(results.pairs) <= set(results.trainings):
         firsts.append(TRANSFORMER)
     for first, variant in product(firsts, VARIANTS):
-        found = pooled(results, variant, first)
-        yield f"{first}, {variant}: {in_words(found)}, p {shown_p(found.p_value)}"
+        for seeds, chosen in (("all seeds", results), ("seed 1", results.of_one_seed())):
+            found = pooled(chosen, variant, first)
+            yield f"{first}, {variant}, {seeds}: {in_words(found)}, p {shown_p(found.p_value)}"
 
 
 def _composed(path: Path) -> list[str]:
