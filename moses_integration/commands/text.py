@@ -96,9 +96,9 @@ def preprocess(options: PreprocessOptions) -> None:
     --system, or the language and case of a system that was built elsewhere.
     """
     settings = options.text_settings()
-    show_notes(language_notes([options.language]) if options.language else ())
     truecase = preparation.read_truecaser(options.system, options.side, settings)
     convert = preparation.Preprocessor(settings, truecase)
+    show_notes(language_notes([options.language]) if options.language else ())
     words = set[str]()
 
     def convert_and_collect(line: str) -> str:

@@ -26,7 +26,7 @@ from typing import Any, Generic, TypeVar
 
 from phrasescore import __version__
 from phrasescore.closed_settings import from_mapping
-from phrasescore.errors import ResumeError, SettingsError, refusal, visible
+from phrasescore.errors import ResumeError, SettingsError, StorageError, refusal, visible
 from phrasescore.runs import final_names
 from phrasescore.runs.identity import sha256_of
 from phrasescore.runs.json_files import read_object, write_json
@@ -36,6 +36,7 @@ from phrasescore.runs.progress import Say
 Work = TypeVar("Work", covariant=True)
 RECORD = "run.json"
 _DIGESTS = "digests.json"
+_NEW_FOLDER = "move it away, or name a new folder"
 _UP_TO = "up to"  # in the counts of a step that continues: the limits that it shall reach
 _MAX_SHOWN = 50  # maximum number of characters of a value in a message; digests are longer
 
@@ -147,8 +148,11 @@ def refuse_another(
     """Raise an error unless the work at ``path`` is what a command asks for.
 
     Raises:
-        ResumeError: The works differ; the error names each difference.
+        ResumeError: The works differ; the error names each difference between works of one command.
     """
+    shared = before.settings.keys() & now.settings.keys()
+    if 2 * len(shared) < min(len(before.settings), len(now.settings)):
+        raise ResumeError("this is the work of another command", path=path, remedy=_NEW_FOLDER)
     # the user may have named another file, so "has changed" could be false
     is_another = "is not the file that the work began with"
     if found := differences(before, now, inputs, limits, is_another):
@@ -175,7 +179,7 @@ def read_entry(path: Path) -> Entry | None:
         raise ResumeError(
             f"not a record of work that this version can continue ({reason})",
             path=path,
-            remedy="move it away, or name a new folder",
+            remedy=_NEW_FOLDER,
         ) from None
 
 
@@ -210,7 +214,7 @@ def refuse_files(folder: Path, lacks: str) -> None:
         problem = f"the folder is not empty ({others[0]}) and has no {lacks}"
     else:
         return
-    raise ResumeError(problem, path=folder, remedy="move it away, or name a new folder")
+    raise ResumeError(problem, path=folder, remedy=_NEW_FOLDER)
 
 
 def _other_files(folder: Path) -> list[str]:
@@ -349,7 +353,7 @@ class Ledger:
         # unfinished work may depend on its limits, as the learning rate of a training does
         limits = step.limits if entry and entry.finished else ()
         changes = [] if entry is None else differences(entry, now, step.inputs, limits)
-        is_known = entry and not changes and (entry.finished or outputs_are_whole)
+        is_known = entry is not None and not changes and (entry.finished or outputs_are_whole)
         is_whole = entry is not None and is_known and self._is_whole(step, entry)
         if entry and is_whole and entry.settings == {**entry.settings, **step.limits}:
             if not entry.finished:
@@ -361,20 +365,33 @@ class Ledger:
             for path in (*step.outputs, step.state):
                 self._remove(path)
             self.path(step.name).unlink()
-        begun = now
-        if entry and is_whole:  # until the limit is reached, the lower one counts, without digests
-            limits_then, limits_now = entry.counts.get(_UP_TO), dict(step.limits)
-            holds_outputs = any(step.state in (path, *path.parents) for path in step.outputs)
-            if limits_then not in (None, limits_now) and not holds_outputs:
-                self._remove(step.state)  # work up to another limit, which cannot be continued
-            begun = dataclasses.replace(entry, outputs=[], counts={_UP_TO: limits_now})
+        begun = now if entry is None or changes else self._continued(step, now, entry, is_whole)
         if outputs_are_whole:
             write_entry(self.path(step.name), begun)
         start = time.monotonic() - begun.seconds
-        counts = dict(step.work() or {})
+        try:
+            counts = dict(step.work() or {})
+        except BaseException:
+            if outputs_are_whole and step.limits:
+                spent = round(time.monotonic() - start, 3)
+                with contextlib.suppress(OSError, StorageError):
+                    write_entry(self.path(step.name), dataclasses.replace(begun, seconds=spent))
+            raise
         seconds = round(time.monotonic() - start, 3)
         self._finish(step, dataclasses.replace(now, counts=counts, seconds=seconds))
         return Outcome(step.name, counts, seconds, resumed=False)
+
+    def _continued(self, step: Step[Any], now: Entry, entry: Entry, is_whole: bool) -> Entry:
+        """Return the entry that a step begins with if an earlier call asked for the same work."""
+        if not is_whole:  # a step with limits continues after an interruption
+            continues = step.limits and not entry.finished
+            return dataclasses.replace(now, seconds=entry.seconds) if continues else now
+        # until the limit is reached, the lower one counts, without digests
+        limits_then, limits_now = entry.counts.get(_UP_TO), dict(step.limits)
+        holds_outputs = any(step.state in (path, *path.parents) for path in step.outputs)
+        if limits_then not in (None, limits_now) and not holds_outputs:
+            self._remove(step.state)  # work up to another limit, which cannot be continued
+        return dataclasses.replace(entry, outputs=[], counts={_UP_TO: limits_now})
 
     def _finish(self, step: Step[Any], begun: Entry) -> None:
         outputs = self.digests(step.outputs)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import hidden, own_file
 from phrasescore.runs.interruption import interruptible
@@ -28,6 +28,7 @@ from phrasescore.runs.progress import Say
 
 PROGRAM, COMMANDS, STEPS = "phrasescore", "commands.sh", "steps"
 _LAST_LINES = 8
+_STATUSES = range(1, 10)  # of a command that found an error (docs/errors.md)
 _LOOK = 0.05  # seconds between two checks of a running command
 _FIRST_TOLD, _TOLD_AGAIN = 10.0, 30.0  # seconds until the progress of a step is told
 _ROUND = re.compile("^round [0-9]+: ", re.MULTILINE)  # how `tune` begins its lines
@@ -267,13 +268,15 @@ class Runner:
             return InterruptedWorkError("interrupted")
         lines = self.log(step).read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
         how = f"ended with status {status}" if status else "succeeded but left no output"
-        kind = StorageError if status == StorageError.exit_code else PhrasescoreError
-        return kind(
+        error = PhrasescoreError(
             f"the step {step.name} {how}",
             path=self.log(step),
             remedy="correct the cause and run the same command again; finished steps are kept. The "
             "last lines:\n  " + "\n  ".join(lines[-_LAST_LINES:]).rstrip("."),
         )
+        if status in _STATUSES:
+            error.exit_code = status
+        return error
 
     @contextlib.contextmanager
     def _stopping_children(self) -> Iterator[None]:

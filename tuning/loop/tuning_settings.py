@@ -353,10 +353,10 @@ def warnings_about(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[s
             "no round decoded better than the start weights, so the search keeps them; "
             f"{ANOTHER_SEARCH}"
         )
-    elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
-        yield f"the score was still rising in the last round; {MORE_ROUNDS}"
     if best.bleu < _LEAST_PLAUSIBLE_BLEU:
         yield "BLEU is below 1: check that each reference line translates the same source line"
+    elif last is best and last.score > earlier + _STILL_RISING and last.optimized == Optimized():
+        yield f"the score was still rising in the last round; {MORE_ROUNDS}"
     if away := [str(each.number) for each in rounds if each.length_ratio > _RUNAWAY_LENGTH]:
         most = max(each.length_ratio for each in rounds)
         yield (

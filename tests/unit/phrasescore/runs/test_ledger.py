@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shutil
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from phrasescore.runs.ledger import (
     differences,
     has_finished,
     read_entry,
+    refuse_another,
     run_steps,
 )
 from phrasescore.runs.lock import held
@@ -272,6 +274,33 @@ def test_a_finished_step_continues_up_to_a_higher_limit(tmp_path: Path) -> None:
     assert reach(3) == "moremoremore"
     assert has_finished(tmp_path / "steps")
     assert reach(2) == "more"
+
+
+def test_the_seconds_before_an_interruption_count(tmp_path: Path) -> None:
+    """They count for a step that has limits, because it continues."""
+    output, fails = tmp_path / "output", True
+
+    def work() -> dict[str, int]:
+        time.sleep(0.05 if fails else 0)
+        if fails:
+            raise KeyboardInterrupt
+        output.touch()
+        return {}
+
+    step = Step("walk", work, {}, (), (output,), limits={"miles": 1})
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            Ledger(tmp_path / "steps").do(step, outputs_are_whole=True)
+    fails = False
+    assert Ledger(tmp_path / "steps").do(step, outputs_are_whole=True).seconds >= 0.1
+
+
+def test_a_folder_of_another_command_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    """Settings of two commands have little in common; a list of all differences would not help."""
+    before, now = Entry({"seed": 1, "a": 1, "b": 2, "c": 3}), Entry({"seed": 2, "d": 4, "e": 5})
+    with pytest.raises(ResumeError, match="this is the work of another command") as error:
+        refuse_another(before, now, tmp_path, "")
+    assert "seed" not in str(error.value)
 
 
 def test_a_step_that_continues_may_be_killed_anywhere(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from phrasescore.errors import InterruptedWorkError, PhrasescoreError, StorageError
+from phrasescore.errors import InterruptedWorkError, PhrasescoreError
 from tests.support.killed import wait_for
 from tests.support.warm_process import is_running
 from tuning.experiment import runner
@@ -116,10 +116,12 @@ def test_what_is_printed_gets_its_name_when_it_is_whole(tmp_path: Path) -> None:
     assert out.read_text() == "whole\n"
 
 
-def test_a_disk_that_is_full_for_a_step(tmp_path: Path) -> None:
-    """If a step's disk is full, the experiment ends with the status for this."""
-    with pytest.raises(StorageError, match="the step out ended with status 8"):
-        run(tmp_path, shell(tmp_path, "out", "exit 8"))
+@pytest.mark.parametrize(("status", "own"), [(8, 8), (3, 3), (70, 1), (130, 1)])
+def test_the_status_is_that_of_the_step(tmp_path: Path, status: int, own: int) -> None:
+    """The status of a step says what the fault is, unless it is a bug or a signal."""
+    with pytest.raises(PhrasescoreError, match=f"the step out ended with status {status}") as error:
+        run(tmp_path, shell(tmp_path, "out", f"exit {status}"))
+    assert error.value.exit_code == own
 
 
 def test_stale_states_are_not_continued(tmp_path: Path) -> None:

@@ -186,6 +186,7 @@ def _round(number: int, score: float, length_ratio: float = 1.0) -> TunedRound:
         ([_round(1, 0.3), _round(2, 0.2)], "than the start weights, so the search keeps them"),
         ([_round(1, 0.3)], "than the start weights, so the search keeps them"),
         ([_round(1, 0.3), _round(2, 0.32)], "still rising"),
+        ([_round(1, 0.001), _round(2, 0.003)], "below 1"),  # more rounds would not help
         ([_round(1, 0.3), _round(2, 0.1, 4.4), _round(3, 0.31), _round(4, 0.3)], "2: up to 4.4"),
         ([_round(1, 0.3), _round(2, 0.32, 0.85), _round(3, 0.3)], "0.85 words per word"),
         ([_round(1, 0.3), _round(2, 0.32), _round(3, 0.3205)], None),
