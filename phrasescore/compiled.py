@@ -120,7 +120,7 @@ else:
 
 
 class _Watch(event.Listener):
-    """Measures how long this process compiles, and tells the user if that takes long."""
+    """Measures how long this process compiles, or waits for that, and tells the user if long."""
 
     def __init__(self) -> None:
         self.seconds = 0.0
@@ -218,6 +218,7 @@ def _locked() -> int:
             except (BlockingIOError, PermissionError):
                 _watch.tell(time.monotonic() - began, os.pread(file, 20, 0))
                 time.sleep(_PAUSE)
+    _watch.seconds += time.monotonic() - began
     return file
 
 
@@ -230,7 +231,7 @@ def _loads_code() -> bool:
 
 
 def compiling_seconds() -> float:
-    """Return the seconds that this process has compiled; loading from the cache does not count."""
+    """Return the seconds that this process compiled, or waited for another process's compiling."""
     return _watch.seconds
 
 
