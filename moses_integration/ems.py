@@ -16,7 +16,7 @@ import click
 
 from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
 from phrasescore.runs.processes import phrasescore_command, run
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import with_progress
 from phrasescore.table.block import read_blocks
 from phrasescore.table.scanning import SCORES_END
 
@@ -32,17 +32,15 @@ def place_holder(table: Path) -> int:
         PhraseTableError: The last score is not 2.718 in every line, so it must not be replaced.
     """
     scores = 0
-    with Progress("checking the table", unit="lines") as progress:
-        for block in read_blocks(table):
-            scores = block.format.scores
-            for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
-                # the space before the number excludes longer numbers, such as 12.718
-                if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
-                    raise PhraseTableError(
-                        "the last score is not the placeholder 2.718, and must not be replaced",
-                        remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
-                    ).at(table, block.first_line + row)
-            progress.advance(len(block))
+    for block in with_progress("checking the table", read_blocks(table)):
+        scores = block.format.scores
+        for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
+            # the space before the number excludes longer numbers, such as 12.718
+            if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
+                raise PhraseTableError(
+                    "the last score is not the placeholder 2.718, and must not be replaced",
+                    remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
+                ).at(table, block.first_line + row)
     return scores
 
 

@@ -33,7 +33,7 @@ from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.ini.problems import Severity
 from moses_integration.tables.copying import PhraseFilter
 from phrasescore.errors import IniError, InputError, PhraseTableError, visible
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import with_progress
 from phrasescore.table.block import (
     LINES_PER_BLOCK,
     TableBlock,
@@ -141,13 +141,11 @@ def survey_scores(path: str | Path) -> ScoreSurvey:
             negative or not a finite float32; the error names the line.
     """
     survey = ScoreSurvey(0)
-    with Progress("checking the table", unit="lines") as progress:
-        for block in read_blocks(path):
-            _refuse_infinite(block)
-            if not survey.lines:
-                survey = ScoreSurvey(block.format.scores)
-            survey.add(block)
-            progress.advance(len(block))
+    for block in with_progress("checking the table", read_blocks(path)):
+        _refuse_infinite(block)
+        if not survey.lines:
+            survey = ScoreSurvey(block.format.scores)
+        survey.add(block)
     return survey
 
 
@@ -204,15 +202,14 @@ class TableSurvey:
 
     def read(self) -> TableSurvey:
         """Read the whole table."""
-        with Progress(f"reading {Path(self.path).name}", unit="lines") as progress:
-            try:
-                for block in read_blocks(
-                    self.path, LINES_PER_BLOCK, format_of=self._format_of, on_fault=self._on_fault
-                ):
-                    self._add(block)
-                    progress.advance(len(block))
-            except InputError as error:
-                self.broken = error
+        blocks = read_blocks(
+            self.path, LINES_PER_BLOCK, format_of=self._format_of, on_fault=self._on_fault
+        )
+        try:
+            for block in with_progress(f"reading {Path(self.path).name}", blocks):
+                self._add(block)
+        except InputError as error:
+            self.broken = error
         return self
 
     def _format_of(self, head: Sequence[bytes], path: str | Path) -> TableFormat:

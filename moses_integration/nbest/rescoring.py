@@ -37,7 +37,7 @@ from phrasescore.errors import NBestError, SettingsError, counted, located, visi
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
 from phrasescore.runs import processes
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import with_progress
 from phrasescore.runs.stream import BlockStream, LineCounts
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.shared_scorer import SharedScorer
@@ -281,12 +281,10 @@ def read_table_words(table: str | Path) -> set[bytes]:
         PhraseTableError: The table violates its format.
     """
     words = WordTable()
-    with Progress("reading the words of the table", unit="lines") as progress:
-        for block in read_blocks(table):
-            spans = block.token_spans("source")
-            alone = spans.offsets[:-1][np.diff(spans.offsets) == 1]
-            words.add_spans(spans.data, spans.begins[alone], spans.ends[alone])
-            progress.advance(len(block))
+    for block in with_progress("reading the words of the table", read_blocks(table)):
+        spans = block.token_spans("source")
+        alone = spans.offsets[:-1][np.diff(spans.offsets) == 1]
+        words.add_spans(spans.data, spans.begins[alone], spans.ends[alone])
     return set(words.words())
 
 

@@ -13,7 +13,7 @@ from phrasescore.analysis.vectors import Vectors
 from phrasescore.errors import CorpusError, ModelError, counted
 from phrasescore.model.device import Cores, choose_device
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import Progress, with_progress
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import read_blocks
 from phrasescore.table.phrase_table import Side
@@ -53,22 +53,20 @@ def sample_phrases(
     swap, spread = np.random.default_rng(seed).integers(1 << 63, size=2, dtype=np.uint64)
     drawn, keys, seen = from_lists([]), np.empty(0, np.uint64), np.empty(0, np.uint64)
     unknown = 0
-    with Progress("reading the phrase table", unit="lines") as progress:
-        for block in read_blocks(path):
-            spans = block.token_spans(side, loaded.model.settings.factor)
-            ids = loaded.source_vocabulary.encode_spans(spans)
-            new = is_first(phrase_digests(ids.tokens, ids.offsets))
-            ids = ids.select(np.flatnonzero(new & (ids.lengths >= min_words)))
-            strange = unknown_counts(ids) > 0
-            unknown += int(strange.sum())
-            ids = ids.select(np.flatnonzero(~strange))
-            digests = phrase_digests(ids.tokens, ids.offsets)[:, 0]
-            seen = np.union1d(seen, digests)
-            keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
-            # unique sorts the keys
-            keys, rows = np.unique(keys, return_index=True)
-            keys, drawn = keys[:count], concatenated([drawn, ids]).select(rows[:count])
-            progress.advance(len(block))
+    for block in with_progress("reading the phrase table", read_blocks(path)):
+        spans = block.token_spans(side, loaded.model.settings.factor)
+        ids = loaded.source_vocabulary.encode_spans(spans)
+        new = is_first(phrase_digests(ids.tokens, ids.offsets))
+        ids = ids.select(np.flatnonzero(new & (ids.lengths >= min_words)))
+        strange = unknown_counts(ids) > 0
+        unknown += int(strange.sum())
+        ids = ids.select(np.flatnonzero(~strange))
+        digests = phrase_digests(ids.tokens, ids.offsets)[:, 0]
+        seen = np.union1d(seen, digests)
+        keys = np.concatenate([keys, (digests ^ swap) * (spread | np.uint64(1))])
+        # unique sorts the keys
+        keys, rows = np.unique(keys, return_index=True)
+        keys, drawn = keys[:count], concatenated([drawn, ids]).select(rows[:count])
     if not len(drawn):
         at_least = "" if min_words == 1 else f" of at least {min_words} words"
         raise CorpusError(

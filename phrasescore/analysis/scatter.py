@@ -13,7 +13,7 @@ from phrasescore.analysis.table_lines import LowestItems, probabilities
 from phrasescore.errors import PhrasescoreError
 from phrasescore.pictures.figure_files import COLOURS, plain_label, saved_figure
 from phrasescore.runs.final_names import open_output
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import Progress, with_progress
 from phrasescore.runs.results import Count, Number, Probability, Record
 from phrasescore.scoring.probability_column import ln_p_texts
 from phrasescore.table.block import checked_block, read_blocks
@@ -92,13 +92,11 @@ def draw_pairs(table: str | Path, count: int, seed: int) -> DrawnPairs:
     """
     kept: LowestItems[tuple[int, bytes]] = LowestItems(count)
     rng, among = np.random.default_rng(seed), 0
-    with Progress("drawing pairs", unit="lines") as progress:
-        for block in read_blocks(table):
-            keys = rng.random(len(block))
-            rows = kept.candidates(keys)
-            kept.add(keys[rows], ((block.first_line + r, block.line(r)) for r in rows.tolist()))
-            among, found = among + len(block), block.format
-            progress.advance(len(block))
+    for block in with_progress("drawing pairs", read_blocks(table)):
+        keys = rng.random(len(block))
+        rows = kept.candidates(keys)
+        kept.add(keys[rows], ((block.first_line + r, block.line(r)) for r in rows.tolist()))
+        among, found = among + len(block), block.format
     drawn = sorted(kept.items())
     return DrawnPairs(table, found, tuple(n for n, _ in drawn), tuple(t for _, t in drawn), among)
 

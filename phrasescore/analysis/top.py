@@ -19,7 +19,7 @@ from phrasescore.generation.phrase_output import phrase_texts
 from phrasescore.generation.sampling import Sampling
 from phrasescore.generation.targets import SampleSettings, TargetGenerator, TargetSettings
 from phrasescore.model.folder import LoadedModel
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import with_progress
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.table.block import TableBlock, read_source_runs
 from phrasescore.table.phrase_table import SIDES, phrase_tokens
@@ -114,29 +114,27 @@ def draw_sources(
     }
     among: dict[Group, int] = dict.fromkeys(_TITLES, 0)
     rng = np.random.default_rng(settings.seed)
-    with Progress("reading the table", unit="lines") as progress:
-        for block in read_source_runs(table):
-            probabilities(block, settings.column)  # checks the scores
-            begins, ends = block.run_offsets[:-1], block.run_offsets[1:]
-            words = np.diff(block.token_spans("source", factor).offsets)[begins]
-            is_long = (words >= settings.min_words) & (ends - begins >= settings.min_targets)
-            long = np.column_stack([begins, ends])[is_long]  # (sources, 2)
-            keys = rng.random(len(block))[long[:, 0]]
-            counts = np.array([_source_count(block, row) for row in long[:, 0].tolist()])
-            groups: dict[Group, NDArray[np.bool_]] = {
-                "frequent": counts >= settings.frequent,
-                "rare": counts <= settings.rare,
-                "long": np.isnan(counts),
-            }
-            for group, members in groups.items():
-                among[group] += int(members.sum())
-                rows = kept[group].candidates(np.where(members, keys, np.inf))
-                sources = (
-                    ChosenSource(group, float(counts[row]), block.part(*long[row].tolist()))
-                    for row in rows
-                )
-                kept[group].add(keys[rows], sources)
-            progress.advance(len(block))
+    for block in with_progress("reading the table", read_source_runs(table)):
+        probabilities(block, settings.column)  # checks the scores
+        begins, ends = block.run_offsets[:-1], block.run_offsets[1:]
+        words = np.diff(block.token_spans("source", factor).offsets)[begins]
+        is_long = (words >= settings.min_words) & (ends - begins >= settings.min_targets)
+        long = np.column_stack([begins, ends])[is_long]  # (sources, 2)
+        keys = rng.random(len(block))[long[:, 0]]
+        counts = np.array([_source_count(block, row) for row in long[:, 0].tolist()])
+        groups: dict[Group, NDArray[np.bool_]] = {
+            "frequent": counts >= settings.frequent,
+            "rare": counts <= settings.rare,
+            "long": np.isnan(counts),
+        }
+        for group, members in groups.items():
+            among[group] += int(members.sum())
+            rows = kept[group].candidates(np.where(members, keys, np.inf))
+            sources = (
+                ChosenSource(group, float(counts[row]), block.part(*long[row].tolist()))
+                for row in rows
+            )
+            kept[group].add(keys[rows], sources)
     drawn = [sorted(kept[name].items(), key=lambda each: each.source) for name in _TITLES]
     return list(itertools.chain(*drawn)), among
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable
-from typing import TextIO
+from collections.abc import Callable, Iterable, Iterator, Sized
+from typing import TextIO, TypeVar
 
 from phrasescore.errors import on_one_line, terminal_text
 
+Block = TypeVar("Block", bound=Sized)
 Say = Callable[[str], None]  # prints a line for the user
 _COMPILED = re.compile(r"compiling took (\d+) s")
 _SECONDS_TO_FIRST_LOG_LINE, _SECONDS_BETWEEN_LOG_LINES = 10.0, 30.0
@@ -146,3 +147,11 @@ class Progress:
     def __exit__(self, *_: object) -> None:
         if self._bar is not None:
             self._bar.close()
+
+
+def with_progress(what: str, blocks: Iterable[Block], unit: str = "lines") -> Iterator[Block]:
+    """Yield blocks; when the next one is requested, count the units of the last one as done."""
+    with Progress(what, unit=unit) as progress:
+        for block in blocks:
+            yield block
+            progress.advance(len(block))

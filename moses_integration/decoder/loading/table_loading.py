@@ -27,7 +27,7 @@ from phrasescore.errors import InputError, PhraseTableError, SettingsError, Stor
 from phrasescore.runs.file_kinds import open_regular, private_folder, user_cache_folder
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.identity import sha256_of
-from phrasescore.runs.progress import Progress
+from phrasescore.runs.progress import with_progress
 from phrasescore.table.block import TableBlock, checked_block, read_blocks
 from phrasescore.table.byte_scanning import (
     BAR,
@@ -456,13 +456,11 @@ def parse_lines(
 def _parse(blocks: Iterator[TableBlock], scores: int, source: SourcePhrases) -> Arrays:
     """Return the arrays of the `TableEntries` that an input needs."""
     vocabulary, parts = WordTable(), []
-    with Progress("loading the table", unit="entries") as progress:
-        for block in blocks:
-            data, matched = as_array(block.text), np.empty(len(block), np.int32)
-            match_sources(data, block.spans, source.words.arrays, source.trie, matched)
-            lines = np.flatnonzero(matched >= 0)
-            parts.append((matched[lines], *parse_entries(block, lines, scores, vocabulary)))
-            progress.advance(len(block))
+    for block in with_progress("loading the table", blocks, "entries"):
+        data, matched = as_array(block.text), np.empty(len(block), np.int32)
+        match_sources(data, block.spans, source.words.arrays, source.trie, matched)
+        lines = np.flatnonzero(matched >= 0)
+        parts.append((matched[lines], *parse_entries(block, lines, scores, vocabulary)))
     phrases, values, targets = zip(*parts, strict=True)
     joined = TargetPhrases.joined(targets)
     return [np.concatenate(phrases), np.concatenate(values), *joined, *vocabulary.arrays]
