@@ -6,6 +6,7 @@ IOWrapper.cpp of mosesdecoder 34452895f.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -34,6 +35,7 @@ from phrasescore.table.input_files import whole_number
 
 # an error of one decoder concerns nobody who uses the other one
 Severity = Literal["error", "moses error", "embedded error", "warning", "note"]
+LineProblem = tuple[Severity, str, str]  # a problem of a feature's line, and the remedy
 # section -> the values with which Moses can translate plain text by phrases, and by grammar rules
 _VALUES = {"search-algorithm": ((0, 1), (0, 1, 3, 5, 6, 7, 8, 9)), "inputtype": ((0, 5), (0, 5))}
 _MAX_THREADS = 256
@@ -132,24 +134,28 @@ def decoder_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
 def _feature_problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
     counts: Counter[str] = Counter()
     for line in ini.features:
-        yield from _option_problems(ini, line)
-        yield from _table_problems(ini, line)
         counts[line.kind] += 1
-        if line.kind in _SINGLE and counts[line.kind] == 2:
-            problem, remedy = f"real Moses refuses a second {line.kind}", "delete one of the lines"
-            yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
-        remedy = ""
-        if line.kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
-            remedy = "use KENLM, which reads ARPA files"
-        elif line.kind == "PhraseDictionaryCompact":
-            remedy = "build Moses with --with-cmph, or use ProbingPT"
-        if remedy:
-            problem = f"real Moses has {line.kind} only if it was built with it"
-            severity: Severity = "warning" if line.kind in LANGUAGE_MODEL_KINDS else "note"
+        found = itertools.chain(
+            _option_problems(ini, line),
+            _table_problems(ini, line),
+            _kind_problems(line.kind, counts[line.kind]),
+        )
+        for severity, problem, remedy in found:
             yield severity, ini.error(problem, line=line.line, remedy=remedy)
 
 
-def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:
+def _kind_problems(kind: str, count: int) -> Iterator[LineProblem]:
+    """Yield what Moses may refuse in the ``count``-th line of a class."""
+    if kind in _SINGLE and count == 2:
+        yield "moses error", f"real Moses refuses a second {kind}", "delete one of the lines"
+    problem = f"real Moses has {kind} only if it was built with it"
+    if kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
+        yield "warning", problem, "use KENLM, which reads ARPA files"
+    if kind == "PhraseDictionaryCompact":
+        yield "note", problem, "build Moses with --with-cmph, or use ProbingPT"
+
+
+def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineProblem]:
     """Yield what Moses refuses in the line of a usual class."""
     if line.kind not in OPTIONS.keys() - OWN_KINDS:
         return
@@ -158,54 +164,44 @@ def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severit
     for key, value in line.options.items():
         if line.kind in _PHRASES_ONLY and key.startswith("sparse"):
             continue
-        severity: Severity = "error"
-        problem, remedy = "", "delete the option"
         if key not in common | OPTIONS[line.kind]:
-            severity = "moses error" if key in COMMON_OPTIONS else "error"
+            severity: Severity = "moses error" if key in COMMON_OPTIONS else "error"
             guess = did_you_mean(key, common | OPTIONS[line.kind])
             problem = f"Moses refuses the unknown option {key} of {line.kind}{guess}"
+            yield severity, problem, "delete the option"
         elif line.kind == "KENLM" and value not in _KENLM_VALUES.get(key, [value]):
-            severity = "moses error"
             problem = f"Moses refuses {key}={value}, expected {', '.join(_KENLM_VALUES[key])}"
-            remedy = "correct or delete the option"
-        if problem:
-            yield severity, ini.error(problem, line=line.line, remedy=remedy)
+            yield "moses error", problem, "correct or delete the option"
     if "path" in OPTIONS[line.kind] and not line.options.get("path"):
-        problem, remedy = f"{line.name} has no path", "add path=FILE to the line"
-        yield "error", ini.error(problem, line=line.line, remedy=remedy)
+        yield "error", f"{line.name} has no path", "add path=FILE to the line"
     if line.kind == "KENLM":
         yield from _language_model_problems(ini, line)
 
 
-def _language_model_problems(
-    ini: MosesIni, line: FeatureLine
-) -> Iterator[tuple[Severity, IniError]]:
+def _language_model_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineProblem]:
     if "\t" in code_of(ini.lines[line.line - 1]):
         problem = f"a tab in the line of {line.name}; Moses separates options of KENLM by blanks"
-        remedy = "write blanks instead of tabs"
-        yield "moses error", ini.error(problem, line=line.line, remedy=remedy)
+        yield "moses error", problem, "write blanks instead of tabs"
     factor = line.options.get("factor", "0")
     options = (each.options for each in ini.features)
     made = [each["output-factor"] for each in options if "output-factor" in each]
     if factor not in ",".join(made or [factor]).split(","):
         problem = f"{line.name} reads factor {factor}, which no table makes: Moses crashes"
-        remedy = "correct factor=, or the output-factor= of the tables"
-        yield "error", ini.error(problem, line=line.line, remedy=remedy)
+        yield "error", problem, "correct factor=, or the output-factor= of the tables"
 
 
-def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[tuple[Severity, IniError]]:
+def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineProblem]:
     if line.kind in PHRASE_TABLE_KINDS:
         place = line.options.get("path", "")
         read = set(line.options.get("input-factor", "").split(",")) - {""}
         given = ini.values("input-factors") or ["0"]
         if missing := read - {str(_number_read(each)) for each in given}:
             problem = f"{line.name} reads factor {min(missing)}, which [input-factors] lacks"
-            remedy = "correct input-factor= or [input-factors]"
-            yield "error", ini.error(problem, line=line.line, remedy=remedy)
+            yield "error", problem, "correct input-factor= or [input-factors]"
         if line.kind in BINARY_TABLE_KINDS and not find_binary_file(place, line.kind):
             problem = f"{line.kind} finds no binary table at {place}"
             remedy = "correct the path, or write PhraseDictionaryMemory for a text table"
-            yield "error", ini.error(problem, line=line.line, remedy=remedy)
+            yield "error", problem, remedy
 
 
 def problems(ini: MosesIni) -> Iterator[tuple[Severity, IniError]]:
