@@ -165,7 +165,9 @@ class SequenceModel(StepModel):
         settings: Everything that determines the shapes and the meaning of the weights.
     """
 
-    settings: ModelSettings
+    def __init__(self, settings: ModelSettings) -> None:
+        super().__init__()
+        self.settings = settings
 
     def initialise(self, generator: torch.Generator, initialisation: Initialisation) -> None:
         """Draw the initial weights from ``generator``; biases are 0.

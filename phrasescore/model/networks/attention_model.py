@@ -34,8 +34,7 @@ class AttentionModel(MaxoutReadout):
     settings: RnnEncdecSettings | RnnSearchSettings
 
     def __init__(self, settings: RnnEncdecSettings | RnnSearchSettings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         E, H = settings.embedding, settings.hidden
         self._searches = isinstance(settings, RnnSearchSettings)
         D = 2 * H if self._searches else H
@@ -45,8 +44,7 @@ class AttentionModel(MaxoutReadout):
         if self._searches:
             self.backward_encoder = GatedUnit(E, H)
         self._add_target_words(settings.target_vocabulary, E)
-        self.start_weight = nn.Parameter(torch.empty(H, H))  # W_s
-        self.start_bias = nn.Parameter(torch.empty(H))
+        self._add_start(H, H)  # W_s
         self.decoder = GatedUnit(E, H, D)
         if isinstance(settings, RnnSearchSettings):
             A = settings.alignment
@@ -101,12 +99,7 @@ class AttentionModel(MaxoutReadout):
             written = torch.cat([states[1:], back[1:].flip(0)], dim=2)  # (J, B, 2H)
             context = written.transpose(0, 1).flatten(0, 1)
         context = regularisation.dropped(context)
-        return context, positions, self._started(last)
-
-    def _started(self, last: Tensor) -> Tensor:
-        """Return s_0, ``(B, H)``, from the encoder's last states."""
-        dtype = last.dtype
-        return torch.tanh(last @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
+        return context, positions, self._first_state(last)
 
     def summaries(
         self, source: Tensor, lengths: Tensor | None = None, dtype: torch.dtype | None = None
@@ -180,7 +173,7 @@ class AttentionModel(MaxoutReadout):
         both = torch.cat([self.decoder.context_weight, self.readout_context], dim=1).to(dtype)
         if not self._searches:
             last = states[places.gather(1, positions[:, None] - 1)[:, 0]]
-            return self._first(State((self._started(last), last @ both)))
+            return self._first(State((self._first_state(last), last @ both)))
         at = torch.arange(S + 1, device=source.device)
         inside, back = at < positions[:, None], (positions[:, None] - 1 - at).clamp(min=0)
         backward, ends = self._distinct_states(
@@ -194,7 +187,7 @@ class AttentionModel(MaxoutReadout):
             return (states @ weight[:H])[ahead].add_((backward @ weight[H:])[behind])
 
         memory = product(self.align_source.to(dtype)), product(both)
-        s = self._started(backward[ends.gather(1, positions[:, None] - 1)[:, 0]])
+        s = self._first_state(backward[ends.gather(1, positions[:, None] - 1)[:, 0]])
         return self._first(State((torch.cumsum(positions, 0) - positions, positions, s), memory))
 
     def _distinct_states(

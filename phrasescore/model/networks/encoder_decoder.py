@@ -32,8 +32,7 @@ class EncoderDecoder(MaxoutReadout):
     settings: EncoderDecoderSettings
 
     def __init__(self, settings: EncoderDecoderSettings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         unit = UNITS[settings.unit]
         E, H, M, R = settings.embedding, settings.hidden, settings.maxout, settings.rank
         V_s, V_t = settings.source_vocabulary, settings.target_vocabulary
@@ -43,8 +42,7 @@ class EncoderDecoder(MaxoutReadout):
         if settings.formulation == "appendix":
             self.summary_weight = nn.Parameter(torch.empty(H, H))  # V
         self._add_target_words(V_t, E)
-        self.start_weight = nn.Parameter(torch.empty(H, unit.carries * H))  # V'
-        self.start_bias = nn.Parameter(torch.empty(unit.carries * H))
+        self._add_start(H, unit.carries * H)  # V'
         self._sees_context = settings.context == "every-step"
         C = H if self._sees_context else 0
         self.decoder = unit(E, H, C)
@@ -104,10 +102,6 @@ class EncoderDecoder(MaxoutReadout):
     def _read(self, context: Tensor) -> Tensor:
         """Return the contribution of c and the bias to the readout."""
         return super()._read(context) if self._sees_context else self.readout_bias.to(context.dtype)
-
-    def _first_state(self, context: Tensor) -> Tensor:
-        dtype = context.dtype
-        return torch.tanh(context @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _run(self, words: Tensor, start: Tensor, projected: Tensor | None) -> tuple[Tensor, Tensor]:
         """Run the decoder's unit over ``words (L, B, E)``; see :meth:`RecurrentUnit.states`."""

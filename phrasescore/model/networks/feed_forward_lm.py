@@ -46,8 +46,7 @@ class FeedForwardLm(SequenceModel):
     settings: FeedForwardLmSettings
 
     def __init__(self, settings: FeedForwardLmSettings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         E, H, H2 = settings.embedding, settings.hidden, settings.second_hidden
         V, read = settings.target_vocabulary, settings.order - 1
         self.embedding = nn.Parameter(torch.empty(V + 1, E))

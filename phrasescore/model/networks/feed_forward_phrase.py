@@ -29,8 +29,7 @@ class FeedForwardPhrase(SequenceModel):
     settings: FeedForwardPhraseSettings
 
     def __init__(self, settings: FeedForwardPhraseSettings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         E, H, R, K = settings.embedding, settings.hidden, settings.rank, settings.phrase_length
         V_s, V_t = settings.source_vocabulary, settings.target_vocabulary
         self.source_embedding = nn.Parameter(torch.empty(V_s, E))

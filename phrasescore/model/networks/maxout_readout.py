@@ -37,6 +37,11 @@ class MaxoutReadout(SequenceModel, ABC):
         self.target_embedding = nn.Parameter(torch.empty(V, E))
         self.target_embedding_bias = nn.Parameter(torch.empty(E))
 
+    def _add_start(self, H: int, state: int) -> None:
+        """Add the parameters of a decoder's first state, which has this size."""
+        self.start_weight = nn.Parameter(torch.empty(H, state))
+        self.start_bias = nn.Parameter(torch.empty(state))
+
     def _add_readout(self, H: int, E: int, C: int, M: int, R: int, V: int) -> None:
         """Add the parameters of the readout; C is the size of a context, or 0 for none."""
         self.readout_state = nn.Parameter(torch.empty(H, 2 * M))  # O_h
@@ -62,6 +67,11 @@ class MaxoutReadout(SequenceModel, ABC):
 
     def _embedded(self, words: Tensor, dtype: torch.dtype) -> Tensor:
         return (self.target_embedding[words] + self.target_embedding_bias).to(dtype)
+
+    def _first_state(self, encoded: Tensor) -> Tensor:
+        """Return the decoder's first states from what the encoder has made of B sources."""
+        dtype = encoded.dtype
+        return torch.tanh(encoded @ self.start_weight.to(dtype) + self.start_bias.to(dtype))
 
     def _read(self, context: Tensor) -> Tensor:
         """Return the contribution of contexts ``(..., C)`` and the bias to the maxout units."""

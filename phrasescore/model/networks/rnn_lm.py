@@ -23,8 +23,7 @@ class RnnLm(MaxoutReadout):
     settings: RnnLmSettings
 
     def __init__(self, settings: RnnLmSettings) -> None:
-        super().__init__()
-        self.settings = settings
+        super().__init__(settings)
         E, H, V = settings.embedding, settings.hidden, settings.target_vocabulary
         self._add_target_words(V, E)
         self.unit = UNITS[settings.unit](E, H)
