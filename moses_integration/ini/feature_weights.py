@@ -129,11 +129,6 @@ class FeatureLayout:
         return cls(tuple(Feature(name, (True,) * count) for name, count in sizes.items()))
 
     @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The names of the features, in order."""
-        return tuple(feature.name for feature in self.features)
-
-    @cached_property
     def size(self) -> int:
         """The number of components of all features."""
         return sum(feature.components for feature in self.features)
@@ -181,7 +176,7 @@ class FeatureLayout:
 
         for name in values:
             if name not in self.slices:
-                guess = did_you_mean(name, self.names)
+                guess = did_you_mean(name, self.slices)
                 raise IniError(f"values for {name}, but there is no such feature{guess}")
         for feature in self.features:
             if feature.name not in values:
@@ -189,7 +184,7 @@ class FeatureLayout:
             if (found := len(values[feature.name])) != feature.components:
                 given, wanted = counted(found, "value"), counted(feature.components, "component")
                 raise IniError(f"{given} for {feature.name}, which has {wanted}")
-        return np.array([value for name in self.names for value in values[name]], np.float64)
+        return np.array([value for name in self.slices for value in values[name]], np.float64)
 
     def unflatten(
         self, vector: Sequence[float] | NDArray[np.floating]

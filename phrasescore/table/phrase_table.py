@@ -107,25 +107,23 @@ class TableFormat:
             raise PhraseTableError(
                 "the file is empty, where a reordering table was expected", path=path
             )
-        if b"\t|||" in lines[0] or b"|||\t" in lines[0]:
-            problem = (
-                "a tab beside |||, which Moses takes for part of the phrase, and finds no pair"
-            )
-            raise PhraseTableError(problem, path=path, line=1, remedy="write blanks: tr '\\t' ' '")
-        columns = lines[0].count(PIPES) + 1
-        if columns != _REORDERING_COLUMNS:
-            remedy = "name the reordering table that belongs to the phrase table"
-            if columns == _REORDERING_COLUMNS - 1:
-                remedy = "leave this table as it is: a table of two columns has one line for each "
-                remedy += "source phrase, not for each pair"
-            raise PhraseTableError(
-                f"{counted(columns, 'column')}, expected {_REORDERING_COLUMNS} in a reordering "
-                "table (source ||| target ||| scores)",
-                path=path,
-                line=1,
-                remedy=remedy,
-            )
         with located(path, 1):
+            if b"\t|||" in lines[0] or b"|||\t" in lines[0]:
+                raise PhraseTableError(
+                    "a tab beside |||, which Moses takes for part of the phrase, and finds no pair",
+                    remedy="write blanks: tr '\\t' ' '",
+                )
+            columns = lines[0].count(PIPES) + 1
+            if columns != _REORDERING_COLUMNS:
+                remedy = "name the reordering table that belongs to the phrase table"
+                if columns == _REORDERING_COLUMNS - 1:
+                    remedy = "leave this table as it is: a table of two columns has one line for "
+                    remedy += "each source phrase, not for each pair"
+                raise PhraseTableError(
+                    f"{counted(columns, 'column')}, expected {_REORDERING_COLUMNS} in a reordering "
+                    "table (source ||| target ||| scores)",
+                    remedy=remedy,
+                )
             return cls(_count_scores(lines[0]), hierarchical=False)
 
 

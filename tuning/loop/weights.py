@@ -57,7 +57,7 @@ class WeightPlan:
         # translations of a sentence
         constant = {line.name for line in ini.features if line.kind == "UnknownWordPenalty"}
         untuned = layout.unflatten(np.where(layout.tuneable, 0, layout.flatten(weights)))
-        hidden = tuple(name for name in layout.names if name not in constant and any(untuned[name]))
+        hidden = tuple(name for name in untuned if name not in constant and any(untuned[name]))
         return cls(layout, weights, layout.sparse_weights(ini), hidden)
 
     @classmethod
@@ -133,7 +133,7 @@ class WeightPlan:
         vector = self.layout.flatten(self.start)
         vector[self.layout.tuneable] = tuned
         everything = self.layout.unflatten(vector)
-        return {name: everything[name] for name in self.layout.nbest.names}
+        return {name: everything[name] for name in self.layout.nbest.slices}
 
     def problem(
         self, pool: PoolArrays, objective: Objective, weights: Weights | None = None

@@ -227,21 +227,15 @@ class TableLoader:
             find = TableFormat.from_reordering_lines if reordering else TableFormat.from_lines
             found = find(lines, path)
             if found.scores != scores:
-                raise PhraseTableError(
-                    f"the table has {counted(found.scores, 'score')}, but {where} declares "
-                    f"{scores}",
-                    path=path,
-                    line=1,
-                    remedy="correct path= or num-features= in the ini",
-                )
-            if found.hierarchical:
-                raise PhraseTableError(
-                    "a table of hierarchical rules, which the embedded decoder cannot use",
-                    path=path,
-                    line=1,
-                    remedy="decode with moses_chart",
-                )
-            return found
+                had = counted(found.scores, "score")
+                problem = f"the table has {had}, but {where} declares {scores}"
+                remedy = "correct path= or num-features= in the ini"
+            elif found.hierarchical:
+                problem = "a table of hierarchical rules, which the embedded decoder cannot use"
+                remedy = "decode with moses_chart"
+            else:
+                return found
+            raise PhraseTableError(problem, path=path, line=1, remedy=remedy)
 
         # the kind is part of the key: otherwise a phrase table named as a reordering table would be
         # accepted once it is cached

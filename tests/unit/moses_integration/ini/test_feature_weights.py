@@ -184,7 +184,7 @@ def test_goldens_have_the_layout_of_their_nbest_lists(golden: Path) -> None:
         entry = next(read_nbest(golden / "decode" / f"{nbest}.nbest.gz"))
         printed = {name: len(values) for name, values in entry.features.items()}
         assert printed == {f.name: f.components for f in layout.features}
-        assert list(printed) == list(layout.names)
+        assert list(printed) == list(layout.slices)
 
 
 def test_golden_totals_need_the_untuned_penalty(golden: Path) -> None:
