@@ -14,7 +14,7 @@ from pathlib import Path
 
 import click
 
-from phrasescore.errors import InputError, PhrasescoreError, PhraseTableError, SettingsError
+from phrasescore.errors import InputError, PhrasescoreError, SettingsError
 from phrasescore.runs.processes import phrasescore_command, run
 from phrasescore.runs.progress import with_progress
 from phrasescore.table.block import read_blocks
@@ -37,10 +37,9 @@ def place_holder(table: Path) -> int:
         for row, end in enumerate(block.spans[:, SCORES_END].tolist()):
             # the space before the number excludes longer numbers, such as 12.718
             if block.text[end - 6 : end] != b" " + _PLACE_HOLDER:
-                raise PhraseTableError(
-                    "the last score is not the placeholder 2.718, and must not be replaced",
-                    remedy='in [TRAINING] write: score-settings = "--PhraseCount"',
-                ).at(table, block.first_line + row)
+                problem = "the last score is not the placeholder 2.718, and must not be replaced"
+                remedy = 'in [TRAINING] write: score-settings = "--PhraseCount"'
+                raise block.error(row, problem, remedy)
     return scores
 
 

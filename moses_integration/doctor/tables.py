@@ -156,7 +156,7 @@ def _refuse_infinite(block: TableBlock) -> None:
     for row, column in np.argwhere(infinite)[:1].tolist():
         text = block.entry(row).scores.split()[column].decode()
         problem = f"score {column + 1} is {text}, which is infinite for Moses"
-        raise PhraseTableError(problem, remedy=_TOO_HIGH).at(block.path, block.first_line + row)
+        raise block.error(row, problem, _TOO_HIGH)
 
 
 class TableSurvey:

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import PhraseTableError, SettingsError, visible
+from phrasescore.errors import SettingsError, visible
 from phrasescore.table.block import TableBlock
 from phrasescore.table.byte_scanning import (
     BLANKS,
@@ -105,13 +105,12 @@ def pair_counts(block: TableBlock) -> NDArray[np.float64]:
     counts = np.zeros((len(block), 3))
     row = int(_read_counts(block.data, block.spans, counts))
     if row >= 0:
-        raise PhraseTableError(
+        raise block.error(
+            row,
             f"column 5 is {visible(block.entry(row).counts, 40)!r}, but the significance test "
             "needs three whole counts: of the target, of the source, and of the pair (at least 1, "
             "and not above the others)",
-            path=block.path,
-            line=block.first_line + row,
-            remedy="make the table with Moses's score (rules: extract --NoFractionalCounting) or "
+            "make the table with Moses's score (rules: extract --NoFractionalCounting) or "
             "with build, or prune by other conditions",
         )
     return counts

@@ -10,7 +10,6 @@ from typing import Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from phrasescore.errors import PhraseTableError
 from phrasescore.table.block import TableBlock
 
 Item = TypeVar("Item")
@@ -30,12 +29,8 @@ def probabilities(block: TableBlock, column: int) -> NDArray[np.float64]:
     above = np.flatnonzero(values > _MAX_PROBABILITY)
     if len(above):
         row = int(above[0])
-        raise PhraseTableError(
-            f"score {column} is {values[row]:g}, which is not a probability",
-            path=block.path,
-            line=block.first_line + row,
-            remedy="choose another score",
-        )
+        problem = f"score {column} is {values[row]:g}, which is not a probability"
+        raise block.error(row, problem, "choose another score")
     return values
 
 

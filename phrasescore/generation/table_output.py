@@ -202,12 +202,8 @@ def _refuse_rules_and_factors(block: TableBlock, targets: TokenSpans) -> None:
     inside = targets.ends < block.spans[lines, TARGET_END]
     factored = lines[inside & (block.data[targets.ends] == BAR)]
     if len(factored):
-        raise PhraseTableError(
-            "a token with factors, but the model writes words with one factor",
-            path=block.path,
-            line=block.first_line + int(factored[0]),
-            remedy="give a table without factors",
-        )
+        problem = "a token with factors, but the model writes words with one factor"
+        raise block.error(int(factored[0]), problem, "give a table without factors")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from phrasescore.errors import CorpusError, counted
+from phrasescore.errors import counted
 from phrasescore.generation.beam_search import BeamSearch
 from phrasescore.generation.sentence_models import SentenceModels
 from phrasescore.generation.soft_alignments import Alignment, SoftAlignments, between_words, shown
@@ -330,10 +330,7 @@ def _short_enough(
         too_long = np.flatnonzero(lengths > longest)
         if len(too_long):
             row = int(too_long[0])
-            raise CorpusError(
-                f"{int(lengths[row]):,} {unit}, but a sentence may have at most {longest:,}",
-                path=block.path,
-                line=block.first_line + row,
-                remedy="write one sentence on each line, or raise --max-sentence-length",
-            )
+            problem = f"{int(lengths[row]):,} {unit}, but a sentence may have at most {longest:,}"
+            remedy = "write one sentence on each line, or raise --max-sentence-length"
+            raise block.error(row, problem, remedy)
         yield block

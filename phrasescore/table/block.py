@@ -157,12 +157,11 @@ class TableBlock:
         lengths = np.diff(tokens.offsets)
         if lengths.max(initial=0) > MAX_PHRASE:
             first = int(np.argmax(lengths > MAX_PHRASE))
-            raise PhraseTableError(
+            raise self.error(
+                first,
                 f"the {side} phrase has {lengths[first]:,} words, but a model reads at most "
                 f"{MAX_PHRASE:,}",
-                path=self.path,
-                line=self.first_line + first,
-                remedy="delete the line",
+                "delete the line",
             )
         return tokens
 
@@ -223,6 +222,10 @@ class TableBlock:
         if line == len(self):
             return len(self.text)
         return self.text.rfind(b"\n", 0, int(self.spans[line, SOURCE])) + 1
+
+    def error(self, row: int, problem: str, remedy: str) -> PhraseTableError:
+        """Return an error about one line."""
+        return PhraseTableError(problem, path=self.path, line=self.first_line + row, remedy=remedy)
 
     def entry(self, row: int) -> Entry:
         """Return all columns of one line."""
@@ -455,12 +458,11 @@ def _refuse_disorder(block: TableBlock, previous: bytes) -> None:
     end = int(block.spans[row, SOURCE_END])
     if not block.text.startswith(SEPARATOR, end):
         remedy = f"write the columns with {SEPARATOR.decode()!r} between them, and s{remedy[1:]}"
-    raise PhraseTableError(
+    raise block.error(
+        row,
         f"the source {visible(here, 40)!r} comes after {visible(previous, 40)!r}, but the lines "
         "must be sorted by the bytes of the source",
-        path=block.path,
-        line=block.first_line + row,
-        remedy=remedy,
+        remedy,
     )
 
 

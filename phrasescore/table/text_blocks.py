@@ -71,13 +71,14 @@ class TextBlock:
         words = np.diff(self.tokens[0].offsets)
         wrong = np.flatnonzero((words == 0) | (words > MAX_PHRASE))
         if len(wrong):
-            raise CorpusError(
-                f"a phrase of {words[wrong[0]]:,} words, but a model reads 1 to {MAX_PHRASE:,}",
-                path=self.path,
-                line=self.first_line + int(wrong[0]),
-                remedy="delete the line",
-            )
+            row = int(wrong[0])
+            problem = f"a phrase of {words[row]:,} words, but a model reads 1 to {MAX_PHRASE:,}"
+            raise self.error(row, problem, "delete the line")
         return self.tokens[0]
+
+    def error(self, row: int, problem: str, remedy: str) -> CorpusError:
+        """Return an error about one line."""
+        return CorpusError(problem, path=self.path, line=self.first_line + row, remedy=remedy)
 
     def with_columns(self, columns: Sequence[Sequence[bytes]]) -> bytes:
         """Return the lines with columns added at their ends; other bytes do not change.

@@ -484,7 +484,6 @@ def parse_entries(
     parsed = TargetPhrases(word_offsets, words, link_offsets, links)
     line, problem = parse_lines(data, spans, lines, vocabulary.arrays, values, parsed)
     if problem != FINE:
-        text, remedy = _PROBLEMS[problem]
-        raise PhraseTableError(text, path=block.path, line=block.first_line + line, remedy=remedy)
+        raise block.error(line, *_PROBLEMS[problem])
     words, links = words[: word_offsets[-1]].copy(), links[: link_offsets[-1]].copy()
     return values, TargetPhrases(word_offsets, words, link_offsets, links)
