@@ -26,7 +26,15 @@ class _SystemName(PathName):
         return str(value)
 
 
-SYSTEM = _SystemName(Use.READ)
+class _WeightsName(PathName):
+    """The name of a file of weights, or of the folder of a system, for its moses.ini."""
+
+    def convert(self, value: object, *context: Any) -> Any:
+        """Return the moses.ini of a folder."""
+        return super().convert(ini_of(str(value)), *context)
+
+
+SYSTEM, WEIGHTS = _SystemName(Use.READ), _WeightsName(Use.READ)
 INI: Field = argument(SYSTEM, "SYSTEM")
 
 

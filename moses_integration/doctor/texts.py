@@ -321,7 +321,7 @@ class TextWords:
             severity = "error" if share > MOST_UNKNOWN else "warning"
             remedy = "check that language, tokenisation, case and escaping are the same"
         if swapped:
-            remedy = "source and reference look swapped"
+            remedy = "its other side knows them: source and reference look swapped, or one is wrong"
         found.add(
             severity,
             self.where,

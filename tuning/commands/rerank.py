@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from moses_integration.commands.options import WEIGHTS
 from phrasescore.commands.declarations import Options, argument, command, flag, option
 from phrasescore.commands.options import BoundedFloat, BoundedInt, output_file, say, show_notes
 from phrasescore.commands.paths import INPUT
@@ -13,7 +14,7 @@ class RerankOptions(Options):
 
     nbest: str = argument(INPUT, "NBEST")
     weights: str | None = option(
-        INPUT, 'A moses.ini, weights.json, run*.dense of mert-moses.pl, or JSON like {"LM0": 0.5}.'
+        WEIGHTS, 'A system, weights.json, run*.dense of mert-moses.pl, or JSON like {"LM0": 0.5}.'
     )
     output: str = output_file("the translations")
     source: str | None = option(

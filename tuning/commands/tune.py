@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from moses_integration.commands.options import INI, named_command, read_ini, sections
+from moses_integration.commands.options import INI, WEIGHTS, named_command, read_ini, sections
 from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.options import SEED, THREADS, BoundedInt, Result, say, show_notes
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
@@ -209,8 +209,8 @@ class OptimizeOptions(OptimizationOptions, Result):
         "A reference translation, tokenised as the lists are; may be repeated."
     )
     start: str | None = option(
-        INPUT,
-        "The weights to start from: a moses.ini, weights.json or run*.dense of mert-moses.pl; "
+        WEIGHTS,
+        "The weights to start from: a system, weights.json or run*.dense of mert-moses.pl; "
         "missing features start at 0.  [default: equal influence of every feature]",
     )
     json_file: str | None = option(

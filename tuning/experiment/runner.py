@@ -266,7 +266,7 @@ class Runner:
     def _failure(self, step: CommandStep, status: int) -> PhrasescoreError:
         if self._stops:
             return InterruptedWorkError("interrupted")
-        lines = self.log(step).read_bytes().decode("utf-8", "replace").rstrip("\n").split("\n")
+        lines = [f"$ {step.work}", *self.printed(step)]
         how = f"ended with status {status}" if status else "succeeded but left no output"
         error = PhrasescoreError(
             f"the step {step.name} {how}",

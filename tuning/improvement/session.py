@@ -8,7 +8,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -35,6 +35,7 @@ from phrasescore.runs.progress import Say, compiled_seconds
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
 from phrasescore.table.input_files import CHECK_LINES, read_lines
 from tuning.experiment.runner import COMMANDS, STEPS, CommandStep, Runner, script
+from tuning.improvement.costs import ROUNDS, Costs, shared, time_for
 from tuning.improvement.plan import PARTS, PHRASE, SENTENCE, ImprovePlan, Parts, part_of, tuning_of
 from tuning.improvement.text_checks import check_texts, check_tokens, text_warnings
 from tuning.loop.tuning_settings import (
@@ -44,7 +45,6 @@ from tuning.loop.tuning_settings import (
     OptimizationSettings,
     ScoreBenefit,
     TuningRecord,
-    TuningSettings,
     weights_by_component,
 )
 from tuning.metrics.metric_settings import ScoreTable, gain_in_words, points
@@ -52,16 +52,6 @@ from tuning.metrics.significance import SystemDifference
 from tuning.metrics.system_comparison import ComparisonRecord
 
 _TIMED_STEP = "decode.untuned"  # its seconds tell how long a decoding takes
-ROUNDS, _FEWEST_ROUNDS = TuningSettings.rounds, 2
-_FEWEST_OF_BASELINE = 4  # four rounds end at most 0.5 BLEU below eight (docs/tuning.md)
-# Shares of the time that the tuning of the baseline and a tuning with new parts may take. On
-# English-Hausa's dev set, six more rounds after the second bring 0.22 BLEU, and models that were
-# trained for minutes nothing. A language model in the search doubles the time of a decoding, and
-# there are up to two tunings with new parts, which begin with the weights of the tuned baseline.
-_BASELINE_SHARE, _TUNING_SHARE, _SLOWER, _TUNINGS = 0.25, 0.1, 2.0, 2
-_OPTIMISED = 1.5  # the time of a round, relative to decoding the dev set once
-_RESCORED = 4.0  # the time of rescoring, relative to the same: 2.4 to 5.4 on five pairs of news
-_LEAST_TRAINING = 0.25  # share of the time; without training, nothing can help
 _SHORT_TIME = 60.0  # seconds; too few to build, tune and train
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
@@ -80,8 +70,12 @@ Each part brings, by an estimate over lists of the dev set and given the other p
 
 {parts}
 A part is a candidate if its interval is above 0. If no interval but that of all parts is, all parts
-with a gain above 0 are candidates. The dev set is then translated with the candidates. They are
-kept if these translations are shown to be better than the baseline's, by an interval above 0.
+with a gain above 0 are candidates. If the only one is `sentence-model`, its estimate without the
+other parts decides. The dev set is then translated with the candidates. They are kept if these
+translations are shown to be better than the baseline's, by an interval above 0.
+
+The weights are fitted to the dev set, so on other text the gain may be smaller, or none: compare
+the result with `baseline/` on a test set.
 
 Models that made few passes learn more with a longer `--time`: the same command then trains them
 further. `commands.sh` has the commands of all steps, and `models/NAME/provenance.json` the size of
@@ -157,20 +151,17 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._costs = dict[str, float]()  # for each tuning, the seconds of --time per round
+        self._costs = Costs.foreseen(0.0)  # until the first decoding
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self, warnings: tuple[str, ...]) -> ImproveRecord:
         """Run all steps, and write the page and the record, with warnings of the given texts."""
         plan = self._plan
         self._do(plan.first_steps())
-        decoding = self._seconds_of(_TIMED_STEP)
-        once = decoding * _OPTIMISED
-        self._costs[tuning_of("baseline")] = once / _BASELINE_SHARE
-        rounds = max(_FEWEST_OF_BASELINE, rounds_for(self._time, once / _BASELINE_SHARE))
+        self._costs = Costs.foreseen(self._seconds_of(_TIMED_STEP))
+        rounds = self._costs.rounds_of_baseline(self._time)
         if self._time is not None:
-            end = self._spent + least_time(self._time, once, rounds) + self._rescoring
-            self._foresee(self._time, end)
+            self._foresee(self._time, self._spent + self._costs.least(self._time, rounds))
         rounds = self._tune("baseline", rounds)
         limits, rounds = self._limits(rounds)
         passes = self._train(limits)
@@ -183,10 +174,13 @@ class _Improvement:
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
             self._tune(name, rounds, kept)
+            if kept == (SENTENCE,):  # which chooses as in the estimate; others change the search
+                own = new_benefits(self._tuned("baseline"), self._tuned(name))
+                kept, benefits = helpful(own), {**benefits, **own}
         gain = None
         if kept:
             *decodings, compare = plan.compare(name)
-            self._end = self._end and self._spent + (1 + _SLOWER + _RESCORED) * decoding
+            self._end = self._end and self._spent + self._costs.comparing
             self._do(decodings)
             self._end = self._end and self._spent  # the last steps are short
             self._do([compare])
@@ -253,7 +247,9 @@ class _Improvement:
         if self._time is not None:
             rounds = int(step.limits.get("--rounds", ROUNDS))
         if rounds < ROUNDS:
-            minutes = math.ceil(time_for(rounds + 1, self._costs[step.name]) / 60)
+            is_first, costs = step.name == tuning_of("baseline"), self._costs
+            cost = costs.of_baseline if is_first else costs.with_parts
+            minutes = math.ceil(time_for(rounds + 1, cost) / 60)
             advice = f"about --time {minutes}m allows one more round (at most {ROUNDS})"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
         warning = warning.replace(OR_LONGER, "")
@@ -282,48 +278,48 @@ class _Improvement:
         lanes = [sum(seconds.pop(part.training, 0.0) for part in lane) for lane in self._plan.lanes]
         return sum(seconds.values()) + max(lanes)
 
-    @property
-    def _rescoring(self) -> float:
-        """The seconds that rescoring the dev set may take, in both tunings and at the end."""
-        return (_TUNINGS + 1) * _RESCORED * self._seconds_of(_TIMED_STEP)
-
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
         if self._time is None:
             passes = self._passes or 1
             return {part.name: max(1.0, round(passes * part.passes)) for part in PARTS}, rounds
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
-        once = _SLOWER * self._seconds_of(tuning_of("baseline")) / (rounds + 1)
-        self._costs |= dict.fromkeys(map(tuning_of, ("all", "kept")), once / _TUNING_SHARE)
-
-        def divide() -> dict[str, Any]:
-            spent = self._spent
-            after = rounds_for(time, once / _TUNING_SHARE)
-            rest = _TUNINGS * (after + 1) * once + self._rescoring
-            left = max(_LEAST_TRAINING * time, time - spent - rest)
-            return {"rounds": after, "end": spent + left + rest, "training": left}
-
+        once = self._seconds_of(tuning_of("baseline")) / (rounds + 1)
+        self._costs = Costs(self._costs.decoding, once)
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
+        divide = partial(self._costs.divided, time, self._spent, rounds)
         step = Step("time", divide, settings, (weights,), ())
         found = self._runner.ledger.do(step).counts  # announced nowhere: no command of the user's
         self._foresee(time, float(found["end"]))
         return shared(float(found["training"]), self._plan.lanes), int(found["rounds"])
 
+    def _say_left_out(self, name: str, passes: float, training: float, spent: float) -> None:
+        """Say that a model is left out, and the time that would be enough.
+
+        Args:
+            name: The part.
+            passes: The passes that the model makes.
+            training: The seconds of all trainings of a lane.
+            spent: The seconds of all steps before the trainings.
+        """
+        rounds = int(self._last_step(tuning_of("baseline")).limits["--rounds"])
+        needed = _CLEARLY_LONGER * training * _LEAST_PASSES / max(passes, 0.001)
+        minutes = self._costs.minutes_for(needed, spent, rounds)
+        advice = f"about --time {minutes}m would be enough"
+        self._say(f"note: {name}: {few_passes(passes)} ({advice})")
+
     def _train(self, limits: Mapping[str, float]) -> dict[str, float]:
         """Train the models, and return the passes that each made over its examples."""
         plan, passes = self._plan, dict[str, float]()
         parts = [part for lane in plan.lanes for part in lane]
+        training, spent = sum(limits[part.name] for part in plan.lanes[-1]), self._spent
         if (
             self._time is not None
             and (fit := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES
         ):
             parts.remove(PHRASE)
             passes[PHRASE.name] = fit
-            training = sum(limits[part.name] for part in plan.lanes[-1])
-            more = training * (_LEAST_PASSES / max(fit, 1e-6) - 1)
-            longer = (self._time + more) * _CLEARLY_LONGER  # which has more rounds of tuning, too
-            advice = f"about --time {math.ceil(longer / 60)}m would be enough"
-            self._say(f"note: {PHRASE.name}: {few_passes(fit)} ({advice})")
+            self._say_left_out(PHRASE.name, fit, training, spent)
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(training, others)
         option = "--max-epochs" if self._time is None else "--max-time"
@@ -338,8 +334,8 @@ class _Improvement:
         self._do([steps[-1] for steps in trainings], jobs=len(plan.lanes))
         made = {part.name: _training(plan.model(part))["passes"] for part in parts}
         for name, number in made.items():
-            if number < _LEAST_PASSES:
-                self._say(f"note: {name}: {few_passes(number)}")
+            if self._time is not None and number < _LEAST_PASSES:
+                self._say_left_out(name, number, training, spent)
         return passes | made
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
@@ -382,39 +378,6 @@ def few_passes(passes: float) -> str:
     return f"left out: only {passes:.2f} passes fit into its time, but {_LEAST_PASSES} are needed"
 
 
-def rounds_for(time: float | None, cost: float) -> int:
-    """Return how many rounds fit if each round, and the last decoding, needs ``cost`` seconds."""
-    if time is None:
-        return ROUNDS
-    return min(ROUNDS, max(_FEWEST_ROUNDS, int(time / max(cost, 1e-9)) - 1))
-
-
-def time_for(rounds: int, cost: float) -> float:
-    """Return the time for which `rounds_for` returns this number of rounds, 3 or more."""
-    return (rounds + 1) * cost
-
-
-def least_time(time: float, once: float, rounds: int) -> float:
-    """Return the least seconds of all steps after the first decoding.
-
-    Args:
-        time: The seconds that the user gave.
-        once: The seconds of a round of tuning without new parts.
-        rounds: The rounds of the baseline's tuning.
-    """
-    decodings = rounds + 1 + _TUNINGS * (_FEWEST_ROUNDS + 1) * _SLOWER
-    return once * decodings + _LEAST_TRAINING * time
-
-
-def shared(time: float, lanes: Sequence[Parts]) -> dict[str, float]:
-    """Return the seconds of each part, by name; each lane has all of the time."""
-    return {
-        part.name: time * part.share / sum(each.share for each in lane)
-        for lane in lanes
-        for part in lane
-    }
-
-
 def new_benefits(baseline: TuningRecord, tuned: TuningRecord) -> dict[str, ScoreBenefit]:
     """Return the estimated benefit of each new part, by its name, and of `ALL_PARTS` if several.
 
@@ -451,7 +414,7 @@ def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
     if found is None:
         return "No part is shown to help, so the result is the tuned baseline", ()
     names = ", ".join(part.name for part in kept)
-    said = f"{_interval(found)} on the dev set with {names}"
+    said = f"{_interval(found)} with {names} on the dev set, which the weights are fitted to"
     if found.low > 0:
         return said, kept
     verdict = "worse" if found.high < 0 else "not shown to be better"

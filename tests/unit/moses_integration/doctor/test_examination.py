@@ -321,7 +321,7 @@ def test_the_real_system_has_no_errors(
 def test_swapped_texts(system: Path) -> None:
     """If source and reference are exchanged, the errors of both say so."""
     swapped = examine("system/moses.ini", "dev.fr", ["dev.en"])
-    told = [each.where for each in swapped.findings if each.remedy.endswith("look swapped")]
+    told = [each.where for each in swapped.findings if "look swapped" in each.remedy]
     assert told == ["dev.fr", "dev.en"]
 
 

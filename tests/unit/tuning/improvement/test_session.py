@@ -12,6 +12,7 @@ from phrasescore.errors import CorpusError, InputError, SettingsError
 from phrasescore.runs.ledger import Entry, write_entry
 from tests.support.toy_system import write_toy_system
 from tuning.experiment.runner import CommandStep, command_step
+from tuning.improvement.costs import Costs, rounds_for, shared, time_for
 from tuning.improvement.plan import LANGUAGE, PARTS, PHRASE, SENTENCE, ImprovePlan
 from tuning.improvement.session import (
     ALL_PARTS,
@@ -19,12 +20,8 @@ from tuning.improvement.session import (
     _Improvement,
     helpful,
     judged,
-    least_time,
     new_benefits,
     page,
-    rounds_for,
-    shared,
-    time_for,
 )
 from tuning.improvement.text_checks import check_texts, check_tokens, text_warnings
 from tuning.loop.tuning_settings import ScoreBenefit, TuningRecord
@@ -94,7 +91,18 @@ def test_rounds_fit_into_the_time() -> None:
 
 def test_a_slow_decoding_takes_longer_than_the_time() -> None:
     """Four rounds for the baseline, two slow tunings with new parts, a quarter of the time."""
-    assert least_time(480.0, 60.0, 4) == 60 * (5 + 2 * 3 * 2) + 120
+    assert Costs(40.0, 60.0).least(480.0, 4) == 60 * (5 + 2 * 3 * 2) + 120 + 3 * 4 * 40
+
+
+@pytest.mark.parametrize("training", [40.0, 200.0, 3000.0])
+def test_the_time_for_a_training_is_enough(training: float) -> None:
+    """A call with this time, which has more rounds, leaves the seconds; a minute less does not."""
+    costs, spent, rounds = Costs(10.0, 16.0), 150.0, 4
+    minutes = costs.minutes_for(training, spent, rounds)
+    more = costs.rounds_of_baseline(60 * minutes) - rounds
+    after = costs.divided(60 * minutes, spent + more * costs.round, rounds + more)
+    assert after["training"] >= training
+    assert costs.divided(60 * (minutes - 1), spent, rounds)["training"] < training
 
 
 def test_trainings_share_the_cores(tmp_path: Path) -> None:
