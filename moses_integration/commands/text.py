@@ -62,7 +62,7 @@ class PreprocessOptions(Options):
 
     def text_settings(self) -> preparation.TextSettings:
         """Return the given settings; others come from the system, or else are the defaults."""
-        settings = preparation.TextSettings(tokenizer="unicode")
+        settings = preparation.TextSettings(tokenizer="unicode", apostrophes=True)
         if self.system is not None:
             if not Path(self.system).exists():  # the settings beside it are another system's
                 raise InputError("no such folder", path=self.system)

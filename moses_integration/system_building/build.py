@@ -158,13 +158,15 @@ class _Builder:
         return steps
 
     def _corpus_settings(self) -> dict[str, object]:
-        inputs, settings = self._inputs, self._settings
+        inputs, settings, text = self._inputs, self._settings, self._settings.text
         names = "tokenizer", "case", "characters", "max_sentence_length", "cleaning"
         return {
             "the source text": sha256_of(inputs.source),
             "the target text": sha256_of(inputs.target),
             "tokenize": list(settings.tokenize or ()),
             "aligned": bool(inputs.alignments),
+            # a folder of an earlier version, which cut at apostrophes, is not continued
+            "apostrophes": text.source.apostrophes or text.target.apostrophes or None,
             **{name: getattr(settings, name) for name in names},
         }
 

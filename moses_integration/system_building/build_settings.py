@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -10,12 +10,11 @@ from moses_integration.ini.model_files import absolute_if_possible
 from moses_integration.text.preparation import (
     SETTINGS_FILE,
     TRUECASE_MODELS,
-    Form,
     SystemText,
     TextSettings,
     TokenizerName,
 )
-from moses_integration.text.tokenising import check_language
+from moses_integration.text.tokenising import check_language, has_rules
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -180,13 +179,23 @@ class BuildSettings:
         """The text settings of both sides; tokenised text and separate characters are escaped."""
         tokenize = self.tokenize is not None
         lower, truecase = self.case == "lower", self.case == "truecase"
-        form: Form | None = "NFC" if tokenize and self.tokenizer == "unicode" else None
-        escape = tokenize or self.characters
+        keeps_words = tokenize and self.tokenizer == "unicode"
+        common = TextSettings(
+            tokenize=tokenize,
+            lowercase=lower,
+            escape=tokenize or self.characters,
+            characters=self.characters,
+            tokenizer=self.tokenizer,
+            form="NFC" if keeps_words else None,
+            truecase=truecase,
+        )
         source, target = (
-            TextSettings(
-                language, tokenize, lower, escape, self.characters, self.tokenizer, form, truecase
+            replace(
+                common,
+                language=code,
+                apostrophes=keeps_words and code is not None and not has_rules(code),
             )
-            for language in self.tokenize or (None, None)
+            for code in self.tokenize or (None, None)
         )
         return SystemText(source, target)
 

@@ -52,6 +52,8 @@ _SIGNS = {_SPACE: _SPACE, "\t": "t", "\r": "r", "\v": "v", "\f": "f", "\0": "0"}
 _CHARACTER_TOKENS = {" ": _SPACE} | {character: _SPACE + sign for character, sign in _SIGNS.items()}
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
+# the first letter of a word, which may have an apostrophe before it, escaped or not
+_INITIAL = re.compile(r"\A(&apos;|['’]|)([^\W\d_])")
 # after these tokens a sentence begins
 _ENDS = {".", ":", "?", "!"}
 # these tokens may stand before the first word of a sentence
@@ -75,6 +77,9 @@ class TextSettings:
         tokenizer: ``moses`` for the tokens of Moses's ``tokenizer.perl``, which cuts words at many
             combining marks; ``unicode`` for the same tokens without these cuts.
         form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
+        truecase: Whether words have their usual case at the beginning of a sentence.
+        apostrophes: Whether words keep their apostrophes; only with the tokeniser ``unicode``, and
+            in languages without rules.
 
     Raises:
         SettingsError: Two settings exclude each other.
@@ -88,6 +93,7 @@ class TextSettings:
     tokenizer: TokenizerName = "moses"
     form: Form | None = None
     truecase: bool = False
+    apostrophes: bool = False
 
     def __post_init__(self) -> None:
         if self.characters and self.tokenize:
@@ -241,7 +247,7 @@ def _sentence_beginnings(tokens: Iterable[str]) -> Iterator[tuple[str, bool]]:
 def capitalized_sentences(tokens: Iterable[str]) -> list[str]:
     """Return tokens with a capital at the beginning of each sentence."""
     return [
-        token[:1].title() + token[1:] if begins else token
+        _INITIAL.sub(lambda found: found[1] + found[2].title(), token) if begins else token
         for token, begins in _sentence_beginnings(tokens)
     ]
 
@@ -281,7 +287,8 @@ class Preprocessor:
         self.prepared = 0  # the lines that have entities already
         if settings.tokenize:
             language = check_language(settings.language)
-            self._tokenizer = Tokenizer(language, keeps_words=settings.tokenizer == "unicode")
+            keeps, apostrophes = settings.tokenizer == "unicode", settings.apostrophes
+            self._tokenizer = Tokenizer(language, keeps_words=keeps, apostrophes=apostrophes)
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
@@ -327,7 +334,8 @@ class Postprocessor:
     def __init__(self, settings: TextSettings, *, capitalize: bool = False) -> None:
         self.settings, self._capitalize = settings, capitalize
         if settings.tokenize:
-            self._detokenizer = Detokenizer(check_language(settings.language))
+            keeps = settings.tokenizer == "unicode" and settings.apostrophes
+            self._detokenizer = Detokenizer(check_language(settings.language), apostrophes=keeps)
 
     def __call__(self, line: str) -> str:
         """Return the text of one line of tokens."""

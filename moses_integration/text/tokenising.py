@@ -9,6 +9,11 @@ Moses cuts a word at every combining mark that is not a letter of its own. There
 ``unicode`` shows sacremoses only the first character of each cluster, which is a character with
 its marks, joiners and modifier letters, and then puts the clusters into the tokens again. It
 changes nothing but blanks and control characters, so joining the tokens gives the text back.
+
+Where it has no rules for a language, Moses cuts at every apostrophe. Many languages of Africa write
+apostrophes inside words, as Luo does in mang'eny, at their ends (bang') and at their beginnings, as
+Hausa does in 'yan. So ``unicode`` may take an apostrophe beside a letter for a part of the word,
+unless it is one of a pair of quotes.
 """
 
 from __future__ import annotations
@@ -70,6 +75,32 @@ def _ranges(characters: str) -> str:
     return "".join(f"{span[0]}-{span[-1]}" for span in spans)
 
 
+# pairs of quotes; an apostrophe between letters is none
+_BETWEEN = r"(?<=[^\W\d_])['’](?=[^\W\d_])"
+_PAIR = (
+    rf"(?<![^\W_'])'(?=[^\s'])(?:[^']|{_BETWEEN})*(?<=[^\s'])'(?![^\W_'])"
+    rf"|‘(?:[^‘’]|{_BETWEEN})*’"
+)
+_OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])"
+_APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|{_OF_WORD}")
+
+
+def _with_apostrophes(line: str) -> str:
+    """Write the apostrophes of words as letters, which the tokeniser keeps.
+
+    >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan").replace(_LETTER, "_")
+    "bang_ mang_eny 'Tich' _yan"
+    """
+
+    def written(found: re.Match[str]) -> str:
+        quoted = found["pair"]
+        if quoted is None:
+            return _LETTER
+        return quoted[0] + _APOSTROPHES.sub(written, quoted[1:-1]) + quoted[-1]
+
+    return _APOSTROPHES.sub(written, line)
+
+
 class Tokenizer:
     """Cuts lines of raw text into tokens.
 
@@ -77,14 +108,16 @@ class Tokenizer:
         language: The ISO 639 code of the language.
         keeps_words: Whether no token begins or ends inside a character with its marks; otherwise
             the tokens are those of ``tokenizer.perl``.
+        apostrophes: Whether words keep their apostrophes, too, if the language has no rules.
     """
 
-    def __init__(self, language: str, *, keeps_words: bool) -> None:
+    def __init__(self, language: str, *, keeps_words: bool, apostrophes: bool = False) -> None:
         from sacremoses import MosesTokenizer
         from sacremoses.indic import NUKTAS, VIRAMAS
 
         self._tokenizer = MosesTokenizer(lang=language)
         self._keeps_words = keeps_words
+        self._apostrophes = keeps_words and apostrophes and not has_rules(language)
         # sacremoses adds these marks, but not the Thai one, to the letters of tokenizer.perl
         marks = {*VIRAMAS, *NUKTAS, "\u135f"} - {"\u0e3a"}
         self._apart = {ord(each): f" {each} " for each in marks}
@@ -106,6 +139,7 @@ class Tokenizer:
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
             clusters = list(cluster.finditer(stray.sub(r"\2\1", line)))
             pieces, bare = [each[0] for each in clusters], "".join(map(_alone, clusters))
+        bare = _with_apostrophes(bare) if self._apostrophes else bare
         # sacremoses writes MULTI into the text and removes it again
         bare = bare.translate(unknown).replace("MULTI", "MULTE")
         rest = (piece for piece in pieces if not piece.isspace())
@@ -140,13 +174,6 @@ _INSIDE = (
     r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
     r"|(?<=\b[A-Z]) & (?=[A-Z]\b)"
 )
-# A quotation, in languages in which ' is also an apostrophe. Of pairs of ' that stand so, most are
-# quotes in Igbo, Zulu and Swahili; Ganda's apostrophes follow fewer letters.
-_THREE = r"[^\W\d_]{3}"
-_QUOTED = (
-    rf"(?P<quoted>(?:(?<!\S)|(?<=[^\w\s']) |(?<={_THREE}[^\W\d_]) )"
-    rf"' (?={_THREE})[^']*?(?:{_THREE}|[^\w\s]) '(?= |$))"
-)
 # a quotation with a blank before its closing quote, unless that begins an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
 _CLOSED = f"‘[^‘’]+ ’(?!{_CONTRACTED})"
@@ -165,9 +192,10 @@ class Detokenizer:
 
     Args:
         language: The ISO 639 code of the language.
+        apostrophes: As for the `Tokenizer`; then a single apostrophe is a quote.
     """
 
-    def __init__(self, language: str) -> None:
+    def __init__(self, language: str, *, apostrophes: bool = False) -> None:
         from sacremoses import MosesDetokenizer
 
         # its rules for Czech fail at "a' - li", and join numbers to the word before
@@ -180,15 +208,12 @@ class Detokenizer:
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
         # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
-        apostrophe = "’" if language in _languages_with_rules() - {"ca", "ga"} else "['’]"
+        apostrophe = "’" if has_rules(language) and language not in ("ca", "ga") else "['’]"
         inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
-        if language in ("ha", "hau"):  # 'y is a letter with which words begin, also in 'ya'ya
-            inside += r"(?!y)|(?<=' ya) ' (?=y)|(?:^|(?<= ))['’‘] (?=y)"
-        elif language == "en":  # the boys’ books
+        if language == "en":  # the boys’ books
             inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
-        elif "'" in apostrophe:
-            inside = f"{_QUOTED}|{inside}"
-        self._inside = re.compile(f"{inside}|{_INSIDE}")
+        keeps = apostrophes and not has_rules(language)
+        self._inside = re.compile(_INSIDE if keeps else f"{inside}|{_INSIDE}")
 
     def __call__(self, tokens: list[str]) -> str:
         """Return the text of the tokens of a line."""
@@ -196,9 +221,7 @@ class Detokenizer:
         hidden = _stand_ins(line)
         line = line.translate(hidden)
         line = self._closed.sub(lambda match: match[0][:-2] + match[0][-1], line)
-        line = self._inside.sub(
-            lambda match: match[0] if match.lastgroup else match[0].replace(" ", ""), line
-        )
+        line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
         text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
         shown = {stand_in: space for space, stand_in in hidden.items()}
         return _BLANK.sub("", text).translate(shown)
@@ -213,19 +236,19 @@ def _stand_ins(line: str) -> dict[int, int]:
 
 def language_notes(languages: Iterable[str]) -> list[str]:
     """Return a note for each language for which the tokeniser has no rules."""
-    known = _languages_with_rules()
     note = (
-        "the tokeniser has no rules for {}: it uses the abbreviations of English and cuts at "
-        "apostrophes; look at some lines of its output"
+        "the tokeniser has no rules for {}: it uses the abbreviations of English and guesses which "
+        "apostrophes are quotes; look at some lines of its output"
     )
-    return [note.format(each) for each in languages if each not in known]
+    return [note.format(each) for each in languages if not has_rules(each)]
 
 
 @functools.cache
-def _languages_with_rules() -> frozenset[str]:
+def has_rules(language: str) -> bool:
+    """Return whether the tokeniser has rules for a language."""
     from sacremoses.corpus import NonbreakingPrefixes
 
-    return frozenset((*NonbreakingPrefixes().available_langs.values(), "ja", "ko"))
+    return language in {*NonbreakingPrefixes().available_langs.values(), "ja", "ko"}
 
 
 def check_language(language: str | None) -> str:

@@ -42,6 +42,9 @@ def test_text_settings() -> None:
     assert BuildSettings(tokenize=("en", "fr"), case="lower").text.target == TextSettings(
         "fr", tokenize=True, lowercase=True, escape=True, tokenizer="unicode", form="NFC"
     )
+    text = BuildSettings(tokenize=("en", "luo")).text
+    assert (text.source.apostrophes, text.target.apostrophes) == (False, True)
+    assert not BuildSettings(tokenize=("en", "luo"), tokenizer="moses").text.target.apostrophes
     assert BuildSettings().text.source == TextSettings(
         None, tokenize=False, lowercase=False, escape=False, tokenizer="unicode"
     )

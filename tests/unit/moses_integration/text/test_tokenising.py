@@ -40,6 +40,25 @@ def test_words_keep_their_marks(language: str, text: str, tokens: str) -> None:
     assert " ".join(Tokenizer(language, keeps_words=True)(text)) == tokens
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "tokens"),
+    [
+        ("luo", "Bang' mano mang'eny.", "Bang' mano mang'eny ."),
+        ("luo", "'Pentagon', Ochieng’ ma ‘Jo’s’", "' Pentagon ' , Ochieng’ ma ‘ Jo’s ’"),
+        ("hau", "'Yan sanda da ‘'yan'uwa’", "'Yan sanda da ‘ 'yan'uwa ’"),
+        ("bbj", "pʉ̀’ e’ 5' ''Jo'' x", "pʉ̀’ e’ 5 ' ' ' Jo ' ' x"),
+        ("en", "the boys' books", "the boys ' books"),
+    ],
+)  # fmt: skip
+def test_words_keep_their_apostrophes(language: str, text: str, tokens: str) -> None:
+    """Where there are no rules, an apostrophe beside a letter stays, unless it is a quote."""
+    text, tokens = (unicodedata.normalize("NFC", each) for each in (text, tokens))
+    assert " ".join(Tokenizer(language, keeps_words=True, apostrophes=True)(text)) == tokens
+    settings = TextSettings(language, tokenizer="moses", escape=False, apostrophes=True)
+    cut = " ".join(Tokenizer(language, keeps_words=False)(text))
+    assert Preprocessor(settings)(text) == cut
+
+
 def test_a_blank_before_a_mark_is_misplaced() -> None:
     """A mark after a blank goes to the word before; at the beginning it stays with the next."""
     cut = Tokenizer("yo", keeps_words=True)
@@ -101,7 +120,7 @@ def test_text_without_marks_has_equal_tokens_with_both_tokenisers(line: str, lan
 @given(_any_line | _words, st.sampled_from(LANGUAGES))
 def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
     """Only the Unicode form, blanks and control characters are lost."""
-    settings = TextSettings(language, tokenizer="unicode", form="NFC")
+    settings = TextSettings(language, tokenizer="unicode", form="NFC", apostrophes=True)
     back = Postprocessor(settings)(Preprocessor(settings)(line))
     assert _CONTROLS.sub("", back) == unicodedata.normalize("NFC", _CONTROLS.sub("", line))
 
@@ -122,6 +141,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("ru", "Он сказал: «Да», Д’Артаньян."),
         ("uk", "Кам'янець — це м'ято."),
         ("hau", "Ja'afar da 'yan'uwa 'ya'ya al'umma, ‘yan sanda (Suratu 3:26)."),
+        ("luo", "Bang' mano, mang'eny mar Ochieng’ ma kende' gi 'Pentagon', ‘Authority’s NWHSA’."),
         ("yor", f"{YORUBA}’s t'ó, \"f'ọ̀rọ̀.\""),
         ("ig", "N'ụlọ anyị, ọ bụ eziokwu."),
         ("id", "Hari Jum'at, pukul 15.30."),
@@ -139,7 +159,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
 )
 def test_usual_text_comes_back_with_its_blanks(language: str, text: str) -> None:
     """Quotes, apostrophes and punctuation of every script stand again where they stood."""
-    settings = TextSettings(language, tokenizer="unicode", form="NFC")
+    settings = TextSettings(language, tokenizer="unicode", form="NFC", apostrophes=True)
     text = unicodedata.normalize("NFC", text)
     assert Postprocessor(settings)(Preprocessor(settings)(text)) == text
 
@@ -154,7 +174,7 @@ def test_field_text_comes_back(field: Path, language: str, name: str, lines: int
 
     As many as given come back with their blanks, too; texts that were tokenised before do not.
     """
-    settings = TextSettings(language, tokenizer="unicode", form="NFC")
+    settings = TextSettings(language, tokenizer="unicode", form="NFC", apostrophes=True)
     prepare, restore = Preprocessor(settings), Postprocessor(settings)
     same = 0
     for line in itertools.islice(read_text(field / f"{name}.gz"), 300):
