@@ -63,14 +63,12 @@ class LexicalCounts:
     @cached_property
     def source_given_target(self) -> NDArray[np.float64]:
         """(pairs,) float64: p(source word | target word), rounded to seven decimals."""
-        totals = np.bincount(self.targets, self.counts, len(self.target_words))
-        return _rounded(self.counts / totals[self.targets])
+        return _shares(self.counts, self.targets)
 
     @cached_property
     def target_given_source(self) -> NDArray[np.float64]:
         """(pairs,) float64: p(target word | source word), rounded to seven decimals."""
-        totals = np.bincount(self.sources, self.counts, len(self.source_words))
-        return _rounded(self.counts / totals[self.sources])
+        return _shares(self.counts, self.sources)
 
     def by_source(self) -> LexicalTable:
         """Return p(target word | source word), with a row for each source word."""
@@ -97,7 +95,7 @@ def count_linked_words(
     counts = np.zeros(0, np.int64)
     begins = range(0, len(source), _SENTENCES_AT_ONCE)
     for links, begin in itertools.product(alignments, begins):
-        end = min(begin + _SENTENCES_AT_ONCE, len(links))
+        end = min(begin + _SENTENCES_AT_ONCE, links.sentences)
         block = _pairs_of_words(source, target, links, (begin, end), nulls)
         new_keys, new_counts = np.unique(block, return_counts=True)
         keys, inverse = np.unique(np.concatenate([keys, new_keys]), return_inverse=True)
@@ -149,9 +147,10 @@ def _packed(
     return (np.asarray(sources, np.uint64) << np.uint64(32)) | np.asarray(targets, np.uint64)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the values rounded as if they were printed with seven decimals and read again."""
-    return np.array([float(f"{value:.7f}") for value in values.tolist()], np.float64)
+def _shares(counts: NDArray[np.int64], words: NDArray[np.int32]) -> NDArray[np.float64]:
+    """Divide each count by the sum over its word, as if printed with seven decimals and read."""
+    shares = counts / np.bincount(words, counts)[words]
+    return np.array([float(f"{share:.7f}") for share in shares.tolist()], np.float64)
 
 
 def write_lexical_tables(counts: LexicalCounts, e2f: Path, f2e: Path) -> None:
