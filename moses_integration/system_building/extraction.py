@@ -245,7 +245,7 @@ def extract_phrase_pairs(
         first = sentence
         sentence, used = _extract(
             (corpus[0].starts, corpus[1].starts),
-            (links.sources, links.targets, links.offsets),
+            links,
             (remapped(phrases[0].at), remapped(phrases[1].at)),
             (sentence, end),
             buffer,
@@ -255,11 +255,7 @@ def extract_phrase_pairs(
 
 @compiled
 def _extract(
-    starts: _Starts,
-    links: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]],
-    numbers: _Numbers,
-    sentences: tuple[int, int],
-    out: PairCounts,
+    starts: _Starts, links: Links, numbers: _Numbers, sentences: tuple[int, int], out: PairCounts
 ) -> tuple[int, int]:
     """Fill the buffer; return the first sentence that did not fit, and how many rows are in use."""
     starts, links, numbers, sentences, out = borrowed((starts, links, numbers, sentences, out))
@@ -277,8 +273,8 @@ def _extract(
         linked = np.zeros((target_length + 2, source_length + 2), np.bool_)
         degree, inside = np.zeros(source_length, np.int64), np.empty(source_length, np.int64)
         linked[0, 0] = linked[target_length + 1, source_length + 1] = True
-        for link in range(links[2][sentence], links[2][sentence + 1]):
-            s, t = links[0][link], links[1][link]
+        for link in range(links.offsets[sentence], links.offsets[sentence + 1]):
+            s, t = links.sources[link], links.targets[link]
             degree[s] += not linked[t + 1, s + 1]
             linked[t + 1, s + 1] = True
         places = source_start, target_start
@@ -379,7 +375,7 @@ def extract_runs(
     """
     longest = phrases[0].longest
     rows = rows_within(memory // threads, longest)
-    bounds = np.linspace(0, len(links), threads + 1).astype(int).tolist()
+    bounds = np.linspace(0, links.sentences, threads + 1).astype(int).tolist()
     stop = threading.Event()
     lock = threading.Lock()
 
@@ -396,7 +392,7 @@ def extract_runs(
         return runs
 
     with (
-        Progress("extracting phrase pairs", len(links), "sentence pairs") as progress,
+        Progress("extracting phrase pairs", links.sentences, "sentence pairs") as progress,
         ThreadPoolExecutor(threads) as executor,
     ):
         try:

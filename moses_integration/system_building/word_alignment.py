@@ -15,10 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,8 +40,7 @@ _NEIGHBOURS = np.array(
 )
 
 
-@dataclass(frozen=True)
-class Links:
+class Links(NamedTuple):
     """The word alignment of a parallel text.
 
     Args:
@@ -56,7 +54,9 @@ class Links:
     targets: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
-    def __len__(self) -> int:
+    @property
+    def sentences(self) -> int:
+        """The number of sentence pairs."""
         return len(self.offsets) - 1
 
 
@@ -107,15 +107,15 @@ def read_kept_links(
             has a position outside its sentence.
     """
     given = read_links(path)
-    if len(given) != len(kept):
-        problem = f"{len(given):,} lines of word alignment for {len(kept):,} sentence pairs"
+    if given.sentences != len(kept):
+        problem = f"{given.sentences:,} lines of word alignment for {len(kept):,} sentence pairs"
         remedy = "give one line for each sentence pair of SOURCE and TARGET"
         raise CorpusError(problem, path=path, remedy=remedy)
     counts = np.diff(given.offsets)
     chosen = np.repeat(kept, counts)
     counts = counts[kept]
     links = Links(given.sources[chosen], given.targets[chosen], offsets_of(counts))
-    sentences = np.repeat(np.arange(len(links)), counts)
+    sentences = np.repeat(np.arange(links.sentences), counts)
     outside = (links.sources >= lengths[0][sentences]) | (links.targets >= lengths[1][sentences])
     if outside.any():
         link = int(outside.argmax())
@@ -133,7 +133,7 @@ def read_kept_links(
 
 def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
     """Yield the alignment as text, ``at_once`` lines at a time."""
-    for begin in range(0, len(links), at_once):
+    for begin in range(0, links.sentences, at_once):
         offsets = links.offsets[begin : begin + at_once + 1]
         chosen = slice(offsets[0], offsets[-1])
         pairs = zip(links.sources[chosen].tolist(), links.targets[chosen].tolist(), strict=True)
@@ -161,25 +161,15 @@ def grow_diag_final_and(
     """
     max_links = len(forward.sources) + len(backward.sources)
     links = np.empty((2, max_links), np.int32)
-    offsets = np.zeros(len(forward) + 1, np.int64)
-    _join_all(
-        (forward.sources, forward.targets, forward.offsets),
-        (backward.sources, backward.targets, backward.offsets),
-        (source_lengths, target_lengths),
-        links,
-        offsets,
-    )
+    offsets = np.zeros(forward.sentences + 1, np.int64)
+    _join_all(forward, backward, (source_lengths, target_lengths), links, offsets)
     return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
-
-
-# source positions, target positions and the offsets of the pairs, as in `Links`
-_Arrays: TypeAlias = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64]]
 
 
 @compiled
 def _join_all(
-    forward: _Arrays,
-    backward: _Arrays,
+    forward: Links,
+    backward: Links,
     lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
     links: NDArray[np.int32],
     offsets: NDArray[np.int64],
@@ -213,18 +203,18 @@ def _join_all(
 
 @compiled
 def _mark_links(
-    forward: _Arrays,
-    backward: _Arrays,
+    forward: Links,
+    backward: Links,
     sentence: int,
     grid: NDArray[np.uint8],
     sources: NDArray[np.bool_],
     targets: NDArray[np.bool_],
 ) -> None:
     """Fill the grid with the links of a sentence, and mark the words of joint links."""
-    for link in range(forward[2][sentence], forward[2][sentence + 1]):
-        grid[forward[0][link], forward[1][link]] = _FORWARD
-    for link in range(backward[2][sentence], backward[2][sentence + 1]):
-        s, t = backward[0][link], backward[1][link]
+    for link in range(forward.offsets[sentence], forward.offsets[sentence + 1]):
+        grid[forward.sources[link], forward.targets[link]] = _FORWARD
+    for link in range(backward.offsets[sentence], backward.offsets[sentence + 1]):
+        s, t = backward.sources[link], backward.targets[link]
         grid[s, t] |= _BACKWARD
         if grid[s, t] == _JOINT:
             sources[s] = targets[t] = True

@@ -22,7 +22,7 @@ def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_o
     lines = [b" ".join(b"%d-%d" % link for link in links) + b"\n" for links in sentences]
     (tmp_path / "links").write_bytes(b"".join(lines))
     links = read_links(tmp_path / "links")
-    assert len(links) == len(sentences)
+    assert links.sentences == len(sentences)
     assert b"".join(link_lines(links, at_once)) == b"".join(lines)
 
 
