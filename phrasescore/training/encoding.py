@@ -16,7 +16,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import itertools
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import CorpusError, InputError, counted
+from phrasescore.runs.final_names import scratch_folder
 from phrasescore.runs.json_files import write_json
 from phrasescore.runs.progress import Progress
 from phrasescore.table.block import TokenSpans, read_blocks
@@ -63,14 +63,9 @@ def encode(settings: TrainingSettings, folder: Path) -> EncodedPairs:
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, BYTE_PAIRS):
         (folder / name).unlink(missing_ok=True)
-    scratch = folder / "scratch"
-    shutil.rmtree(scratch, ignore_errors=True)
-    scratch.mkdir()
     write = _write_table if settings.learns_from == "phrases" else _write_texts
-    try:
+    with scratch_folder(folder / "scratch") as scratch:
         manifest = write(settings, folder, scratch)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
     # written last: a folder without a manifest is incomplete
     write_json(folder / MANIFEST, manifest)
     return load_pairs(folder)
