@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
@@ -30,7 +29,7 @@ from phrasescore.model.sequence_model import END, UNKNOWN, Batch
 from phrasescore.training.pairs import EncodedPairs, PhraseSide, Remainder
 from phrasescore.words.token_sequences import as_matrix
 
-Indices = npt.NDArray[np.int64]
+Indices = NDArray[np.int64]
 # arguments of a plan: source lengths, target lengths, batch size, random numbers
 Plan = Callable[[Indices, Indices, int, np.random.Generator], list[Indices]]
 
@@ -223,7 +222,7 @@ SHARE = 0.5  # share of the pairs whose rare words become <unk>; other pairs tea
 _ROWS_AT_ONCE = 1 << 16
 
 
-def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
+def seen_once(side: PhraseSide, rows: Remainder) -> Tensor:
     """Return a mask of the words that occur once in the training sentences, ``(V,)``.
 
     No word is marked if words outside the shortlist are at least as frequent as the words that
@@ -234,12 +233,12 @@ def seen_once(side: PhraseSide, rows: Remainder) -> NDArray[np.bool_]:
         rows: Rows of the training pairs.
     """
     counts = word_counts(side, rows)
-    once: NDArray[np.bool_] = counts == 1
+    once = counts == 1
     once[UNKNOWN] = False
-    return once & (counts[UNKNOWN] < SHARE * once.sum())
+    return torch.from_numpy(once & (counts[UNKNOWN] < SHARE * once.sum()))
 
 
-def word_counts(side: PhraseSide, rows: Remainder | NDArray[np.int64]) -> NDArray[np.int64]:
+def word_counts(side: PhraseSide, rows: Remainder | Indices) -> Indices:
     """Return how often each word occurs in some rows, ``(V,)``, without </s>."""
     counts = np.zeros(len(side.vocabulary), np.int64)
     for begin in range(0, len(rows), _ROWS_AT_ONCE):

@@ -67,7 +67,8 @@ class Trainer:
         self._passes = Passes(pairs, rows, self.recipe.plan, size, settings.seed)
         rare = None
         if settings.learns_from != "phrases" and settings.recipe == "fast":
-            rare = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
+            once = seen_once(pairs.source, rows), seen_once(pairs.target, rows)
+            rare = once[0].to(model.device), once[1].to(model.device)
         self._updates = Updates(model, pairs, settings, self.recipe, rare)
         self._rate = 0.0
         self.state = TrainingState()

@@ -19,7 +19,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from phrasescore.model.sequence_model import Batch, Regularisation, SequenceModel
@@ -40,8 +39,8 @@ class Updates:
         pairs: All pairs.
         settings: Number of cores, precision, dropout and label smoothing.
         recipe: The optimiser, and how batches are cut and shared.
-        rare: ``(V,)`` masks of the source and target words that :func:`with_unknown` replaces by
-            ``<unk>``; ``None`` to replace none.
+        rare: ``(V,)`` masks, on the model's device, of the source and target words that
+            :func:`with_unknown` replaces by ``<unk>``; ``None`` to replace none.
     """
 
     def __init__(
@@ -50,7 +49,7 @@ class Updates:
         pairs: EncodedPairs,
         settings: TrainingSettings,
         recipe: Recipe,
-        rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+        rare: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self._model, self._pairs, self._recipe = model, pairs, recipe
         self._dtype = torch.bfloat16 if settings.precision == "bf16" else None
@@ -175,14 +174,10 @@ class ShareGradient:
         pairs: EncodedPairs,
         dtype: torch.dtype | None,
         settings: TrainingSettings,
-        rare: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None,
+        rare: tuple[Tensor, Tensor] | None = None,
     ) -> None:
         self._model, self._pairs, self._dtype, self._device = model, pairs, dtype, model.device
-        self._settings = settings
-        self._rare: tuple[Tensor, Tensor] | None = None
-        if rare is not None:
-            source, target = (torch.from_numpy(words).to(self._device) for words in rare)
-            self._rare = source, target
+        self._settings, self._rare = settings, rare
         self._parameters = list(model.parameters())
         drawn = torch.Generator(self._device)
         rates = settings.dropout or 0.0, settings.label_smoothing or 0.0
