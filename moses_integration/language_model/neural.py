@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import cast
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import NDArray
 
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
@@ -32,7 +31,7 @@ from phrasescore.model.kinds import FeedForwardLmSettings, kind_named
 from phrasescore.runs.file_kinds import STANDARD_STREAM
 from phrasescore.words.known_words import KnownWords, first_words, known_words
 
-Array = npt.NDArray[np.generic]
+Array = NDArray[np.generic]
 _ZERO = np.float32(0.0)
 Floats = NDArray[np.float32]
 Numbers = NDArray[np.int32]

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from moses_integration.language_model.arpa import CUT_OFF, KENLM_BINARY_MAGIC, OnlyMosesError, shown
 from moses_integration.language_model.automaton import HIGHEST_ORDER, UNKNOWN_WORD
@@ -70,7 +69,7 @@ class Sections:
         self._data = data
         self.at = 0
 
-    def take(self, kind: npt.DTypeLike, count: int, what: str) -> NDArray[Any]:
+    def take(self, kind: DTypeLike, count: int, what: str) -> NDArray[Any]:
         """Return a view of the next ``count`` values; ``what`` names them in errors.
 
         Raises:
