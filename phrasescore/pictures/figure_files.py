@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 
 from phrasescore.errors import MissingDependencyError, visible
 from phrasescore.runs.final_names import write_atomically
+from phrasescore.runs.processes import inside
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,13 +67,8 @@ def _beside_our_matplotlibrc() -> Iterator[None]:
     logging.getLogger("matplotlib").addHandler(logging.NullHandler())
     if cache := os.environ.get("MPLCONFIGDIR"):
         os.environ["MPLCONFIGDIR"] = os.path.abspath(cache)  # noqa: PTH100 - links stay
-    here = os.open(".", os.O_RDONLY)
-    try:
-        os.chdir(Path(__file__).parent)
+    with inside(Path(__file__).parent):
         yield
-    finally:
-        os.fchdir(here)
-        os.close(here)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Child processes that end when this process ends, and the number of usable cores.
+"""Child processes that end when this process ends, usable cores, and the current folder.
 
 On Linux, the kernel kills a child when this process ends, even by kill -9. If the child has started
 processes in the same way, they are killed, too. On other systems, a child outlives a parent that is
@@ -37,6 +37,18 @@ def usable_cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1  # not on Linux
+
+
+@contextlib.contextmanager
+def inside(folder: Path) -> Iterator[None]:
+    """Make a folder the current folder of this process while the block runs."""
+    before = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(folder)
+        yield
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
 def start(command: Sequence[str], **options: Any) -> subprocess.Popen[bytes]:

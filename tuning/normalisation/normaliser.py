@@ -14,9 +14,7 @@ The paths that are read later start at the folder, so it can be moved.
 
 from __future__ import annotations
 
-import contextlib
-import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -38,7 +36,7 @@ from phrasescore.runs.file_kinds import STANDARD_STREAM, only_regular_files, ref
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.ledger import FunctionStep, Step, check_owner, run_steps
-from phrasescore.runs.processes import usable_cores
+from phrasescore.runs.processes import inside, usable_cores
 from phrasescore.runs.progress import Say
 from phrasescore.table.input_files import read_lines
 from phrasescore.training.settings import TrainingSettings
@@ -147,7 +145,7 @@ def train(settings: NormaliserSettings, folder: Path, say: Say) -> Choice:
         refuse_pipe(text)
     check_owner(folder, _STEPS.name)
     folder.mkdir(parents=True, exist_ok=True)
-    with only_regular_files(folder), _inside(folder):
+    with only_regular_files(folder), inside(folder):
         work = _Training(settings, pairs[0], pairs[1], texts, say)
         for done in run_steps(work.steps(), _STEPS, update=True):
             say(f"{done.name}: {'done before' if done.resumed else f'{done.seconds:.1f} s'}")
@@ -368,14 +366,3 @@ def _read_choice(folder: Path = Path()) -> Choice:
         ) from None
     except ValueError as error:
         raise InputError(f"the file is not valid JSON ({error})", path=path) from None
-
-
-@contextlib.contextmanager
-def _inside(folder: Path) -> Iterator[None]:
-    """Make a folder the current directory while the block runs."""
-    before = Path.cwd()
-    os.chdir(folder)
-    try:
-        yield
-    finally:
-        os.chdir(before)
