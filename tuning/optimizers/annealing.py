@@ -64,16 +64,6 @@ def _fill_probabilities(
 
 
 @compiled
-def _add_statistics(statistics: NDArray[np.int16], probabilities: Floats, sums: Floats) -> None:
-    """Fill ``sums`` with the expected statistics of all sentences."""
-    sums[:] = 0.0
-    for row in range(probabilities.size):
-        if probabilities[row] > 0.0:
-            for column in range(sums.size):
-                sums[column] += probabilities[row] * statistics[row, column]
-
-
-@compiled
 def _fill_factors(
     slopes: Floats,
     sharpness: float,
@@ -104,13 +94,15 @@ def _fill_factors(
 
 
 @compiled
-def _add_features(features: NDArray[np.float32], factors: Floats, sums: Floats) -> None:
-    """Fill (F,) ``sums`` with (F, C) features times (C,) factors, summed over candidates."""
+def _weighted_sums(
+    values: NDArray[np.int16] | NDArray[np.float32], factors: Floats, sums: Floats
+) -> None:
+    """Fill (N,) ``sums`` with (N, C) values times (C,) factors, summed over candidates."""
     sums[:] = 0.0
-    for row in range(factors.size):
-        if factors[row] != 0.0:
-            for feature in range(sums.size):
-                sums[feature] += factors[row] * features[feature, row]
+    for candidate in range(factors.size):
+        if factors[candidate] != 0.0:
+            for row in range(sums.size):
+                sums[row] += factors[candidate] * values[row, candidate]
 
 
 class ExpectedScore:
@@ -149,7 +141,7 @@ class ExpectedScore:
 
         workers.share(expect, sentences)
         self._sums = np.empty(pool.statistics.shape[1])
-        _add_statistics(pool.statistics, self._probabilities, self._sums)
+        _weighted_sums(pool.statistics.T, self._probabilities, self._sums)
         self.score = objective_score(objective, self._sums)
 
     def gradient(self) -> Weights:
@@ -162,7 +154,7 @@ class ExpectedScore:
             _fill_factors(slopes, self._sharpness, pool.statistics, starts, probabilities, factors)
 
         def add_features(part: slice) -> None:
-            _add_features(pool.features[part], factors, gradient[part])
+            _weighted_sums(pool.features[part], factors, gradient[part])
 
         self._workers.share(fill_factors, len(pool.starts) - 1)
         self._workers.share(add_features, len(gradient))
