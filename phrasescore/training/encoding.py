@@ -75,7 +75,7 @@ class StreamedSide:
     """One side of all input lines, as word numbers in files ``SIDE.*`` of a scratch folder."""
 
     def __init__(self, scratch: Path, side: Side) -> None:
-        self.words = WordTable()
+        self._side, self.words = side, WordTable()
         self.numbers = DiskArray(scratch / f"{side}.numbers", np.int32)
         self.lengths = DiskArray(scratch / f"{side}.lengths", np.int32)
         self.digests = DiskArray(scratch / f"{side}.digests", (np.uint64, 2))
@@ -105,16 +105,15 @@ class StreamedSide:
             total += np.bincount(numbers, minlength=len(total))
         return total
 
-    def write_words(
-        self, folder: Path, name: str, counted: Mask, size: int
-    ) -> tuple[Coverage, NDArray[np.int32]]:
-        """Write the shortlist and the words outside it; return the coverage and the words' ids.
+    def write(self, folder: Path, kept: Mask, counted: Mask, size: int) -> Coverage:
+        """Write the shortlist, the words outside it, and the kept lines; return the coverage.
 
-        The files are ``NAME.vocabulary.txt`` and ``NAME.outside.txt``.
+        The files are ``SIDE.vocabulary.txt``, ``SIDE.outside.txt`` and, with the lines' ids,
+        offsets and digests, ``SIDE.*.npy``.
 
         Args:
             folder: Output folder.
-            name: The side.
+            kept: Mask of the lines to write.
             counted: Mask of the lines whose words are counted.
             size: Size of the shortlist.
         """
@@ -124,22 +123,19 @@ class StreamedSide:
         ids = np.array(vocabulary.encode(words), np.int32)
         types, tokens = int((counts > 0).sum()), counts[ids != UNK_ID].sum() / max(1, counts.sum())
         coverage = Coverage(words=len(vocabulary) - 2, types=types, tokens=float(tokens))
-        vocabulary.write(folder / f"{name}.vocabulary.txt")
-        OutsideWords.from_counts(words, counts, ids).write(folder / f"{name}.outside.txt")
-        return coverage, ids
-
-    def write_ids(self, folder: Path, name: str, kept: Mask, ids: NDArray[np.int32]) -> None:
-        """Write the kept lines' ids, offsets and digests to files ``NAME.*.npy``."""
+        vocabulary.write(folder / f"{self._side}.vocabulary.txt")
+        OutsideWords.from_counts(words, counts, ids).write(folder / f"{self._side}.outside.txt")
         kind = np.uint16 if int(ids.max(initial=0)) < _SMALL_VOCABULARY else np.int32
         rows, tokens = 0, 0
         for ends in self._ends(kept):
             rows, tokens = rows + len(ends), int(ends[-1])
-        write_npy(folder / f"{name}.offsets.npy", np.int64, rows, self._ends(kept))
+        write_npy(folder / f"{self._side}.offsets.npy", np.int64, rows, self._ends(kept))
         encoded = (ids[numbers] for numbers in self.chunks(kept))
-        write_npy(folder / f"{name}.tokens.npy", kind, tokens, encoded)
+        write_npy(folder / f"{self._side}.tokens.npy", kind, tokens, encoded)
         slices = (slice(at, at + ROWS_AT_ONCE) for at in range(0, len(kept), ROWS_AT_ONCE))
         digests = (self.digests[each][kept[each], 0] for each in slices)
-        write_npy(folder / f"{name}.digests.npy", np.uint64, rows - 1, digests)
+        write_npy(folder / f"{self._side}.digests.npy", np.uint64, rows - 1, digests)
+        return coverage
 
     def _ends(self, kept: Mask) -> Iterator[NDArray[np.int64]]:
         """Yield the offsets of the kept lines: 0, and then the end of each line."""
@@ -272,9 +268,7 @@ def _write_sides(
         if mask is None:
             mask = first_of_equals(streamed.digests.blocks(), len(kept), scratch, side)
         size = max(1, len(streamed.words)) if settings.byte_pairs else sizes[side]
-        coverage, ids = streamed.write_words(folder, side, mask, size)
-        streamed.write_ids(folder, side, kept, ids)
-        report[side] = dataclasses.asdict(coverage)
+        report[side] = dataclasses.asdict(streamed.write(folder, kept, mask, size))
     return report
 
 
