@@ -244,18 +244,22 @@ def generate_reordering(
         InputError: A table cannot be read, violates its format or is not sorted.
         SettingsError: The output cannot be written.
     """
-    known = _Sources(read_reordering_runs(old))
+    known = itertools.chain.from_iterable(map(_lines_and_means, read_reordering_runs(old)))
+    found = next(known, None)
 
     def work(block: TableBlock, before: ReorderingCounts) -> tuple[bytes, ReorderingCounts]:
+        nonlocal found
         lines: list[bytes] = []
         estimated = without = 0
         for source, targets in _runs(block):
-            own, mean = known.find(source)
-            new = sum(target not in own for target in targets)
-            if not own:
-                without += new
+            # both tables are sorted
+            while found is not None and found[0] + SEPARATOR < source + SEPARATOR:
+                found = next(known, None)
+            if found is None or found[0] != source:
+                without += len(targets)
                 continue
-            estimated += new
+            _, own, mean = found
+            estimated += sum(target not in own for target in targets)
             for target in targets:
                 made = SEPARATOR.join((source, target, mean)) + b"\n"
                 lines.append(own.get(target, made))
@@ -278,22 +282,6 @@ def generate_reordering(
     return stream.write(output).counts
 
 
-class _Sources:
-    """Looks up lines of a sorted reordering table; sources must be requested in sorted order."""
-
-    def __init__(self, blocks: Iterator[TableBlock]) -> None:
-        self._runs = (run for block in blocks for run in _lines_and_means(block))
-        self._next = next(self._runs, None)
-
-    def find(self, source: bytes) -> tuple[dict[bytes, bytes], bytes]:
-        """Return the line of each target of a source, and the scores of a new target."""
-        while self._next is not None and self._next[0] + SEPARATOR < source + SEPARATOR:
-            self._next = next(self._runs, None)
-        if self._next is None or self._next[0] != source:
-            return {}, b""
-        return self._next[1:]
-
-
 def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
     """Yield each source of a block with its targets, in the order of the table."""
     spans = block.spans[:, 2:4].tolist()
@@ -302,7 +290,7 @@ def _runs(block: TableBlock) -> Iterator[tuple[bytes, list[bytes]]]:
 
 
 def _lines_and_means(block: TableBlock) -> Iterator[tuple[bytes, dict[bytes, bytes], bytes]]:
-    """Yield each source of a reordering table with its lines and the means of their scores."""
+    """Yield each source of a reordering table, the line of each target, and the mean scores."""
     lines = iter(_lines(block.text))
     means = _score_texts(_means(block, block.score_values))
     for (source, targets), mean in zip(_runs(block), means, strict=True):
