@@ -25,7 +25,6 @@ which lmplz writes them. Memory is about 20 bytes per running word, plus the n-g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -339,7 +338,6 @@ def log10_texts(factors: NDArray[np.float32], end: bytes) -> ColumnTexts:
     return ColumnTexts(characters, begins, begins + lengths + 1, rows)
 
 
-@lru_cache(maxsize=1 << 12)
 def shortest_text(value: np.float32) -> bytes:
     """Format a number near 0, for which numpy and KenLM use different notations."""
     if abs(value) >= _LEAST:
