@@ -24,21 +24,12 @@ from phrasescore.model.folder import (
     save_model,
 )
 from phrasescore.model.sequence_model import END, SequenceModel, build
+from phrasescore.runs import ledger
 from phrasescore.runs.file_kinds import only_regular_files
 from phrasescore.runs.final_names import refuse_link, remove, remove_parts
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.json_files import read_object, write_json
-from phrasescore.runs.ledger import (
-    RECORD,
-    Entry,
-    begin,
-    check_owner,
-    entry_of,
-    read_entry,
-    refuse_another,
-    remove_work,
-)
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
 from phrasescore.training.batches import word_counts
@@ -100,15 +91,15 @@ def _place_for(model: Path, work: Path) -> Iterator[None]:
         for path in (model, work):
             remove_parts(path)
         refuse_link(work)
-        check_owner(work)
-        is_new = read_entry(work / RECORD) is None
+        ledger.check_owner(work)
+        is_new = ledger.read_entry(work / ledger.RECORD) is None
         if os.path.lexists(work / _FINISHED):  # a run was killed when it had finished
             _give_name(model, work)
         try:
             yield
         except (InputError, SettingsError):
             if is_new and not (work / LATEST).exists():
-                remove_work(work)
+                ledger.remove_work(work)
             raise
 
 
@@ -123,12 +114,12 @@ def _give_name(model: Path, work: Path) -> None:
         remove(work / _REPLACED)
         model.rename(work / _REPLACED)
     (work / _FINISHED).rename(model)
-    remove_work(work)
+    ledger.remove_work(work)
 
 
 def _train(settings: TrainingSettings, device: torch.device) -> None:
     precision = _precision(settings, device)
-    asked = entry_of(settings.recorded(precision), settings.files)
+    asked = ledger.entry_of(settings.recorded(precision), settings.files)
     earlier = _earlier_model(settings, asked)
     if earlier == "trained":
         say(
@@ -213,27 +204,27 @@ def _precision(settings: TrainingSettings, device: torch.device) -> Literal["bf1
     return "bf16" if settings.recipe == "fast" and has_fast_bf16(device) else "fp32"
 
 
-def _earlier_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
+def _earlier_model(settings: TrainingSettings, asked: ledger.Entry) -> _Earlier:
     """Tell whether to extend or keep an earlier run's model; refuse a folder that is no model."""
     model, work = settings.model, settings.work_folder
     found: _Earlier = "nothing"
     if settings.overwrite:
-        remove_work(work)
+        ledger.remove_work(work)
     elif not (work / LATEST).exists() and is_model_folder(model):
         try:
             found = _finished_model(settings, asked)
         except (ResumeError, SettingsError):
             # otherwise a run that replaces the model was killed before its first checkpoint
-            if not (work / RECORD).exists():
+            if not (work / ledger.RECORD).exists():
                 raise
     if found == "trained":
-        remove_work(work)
+        ledger.remove_work(work)
     else:
         refuse_foreign(model)
     return found
 
 
-def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
+def _finished_model(settings: TrainingSettings, asked: ledger.Entry) -> _Earlier:
     """Tell whether a finished model is what is asked for, or has lower limits.
 
     Raises:
@@ -242,7 +233,7 @@ def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     """
     try:
         record = read_object(settings.model / PROVENANCE)
-        known = Entry(dict(record["settings"]), list(record["input_digests"]), finished=True)
+        known = ledger.Entry(dict(record["settings"]), list(record["input_digests"]), finished=True)
     except (OSError, ValueError, LookupError, TypeError):
         raise SettingsError(
             "this folder holds a model, but not the options and input that it was trained with",
@@ -254,16 +245,16 @@ def _finished_model(settings: TrainingSettings, asked: Entry) -> _Earlier:
     remedy = (
         "give --overwrite to replace it; larger limits (--max-time, --max-epochs) train it further"
     )
-    refuse_another(known, asked, settings.model, remedy, settings.files, _LIMITS)
+    ledger.refuse_another(known, asked, settings.model, remedy, settings.files, _LIMITS)
     limits = ((known.settings.get(name), asked.settings.get(name)) for name in _LIMITS)
     return "extendable" if any(a != b for a, b in limits) else "trained"
 
 
-def _encode(settings: TrainingSettings, asked: Entry) -> EncodedPairs:
+def _encode(settings: TrainingSettings, asked: ledger.Entry) -> EncodedPairs:
     """Prepare the work folder; encode the input into it, unless an earlier run has done so."""
     work = settings.work_folder
     remedy = "give the same options and input as before, or start again with --overwrite"
-    begin(work, asked, settings.files, remedy)
+    ledger.begin(work, asked, settings.files, remedy)
     if not (work / LATEST).exists():
         for leftover in (BEST, CURVES):
             (work / leftover).unlink(missing_ok=True)
@@ -284,7 +275,7 @@ def _new_model(settings: TrainingSettings, pairs: EncodedPairs, parts: Split) ->
     return model
 
 
-def _finish(trainer: Trainer, asked: Entry) -> None:
+def _finish(trainer: Trainer, asked: ledger.Entry) -> None:
     """Report how well the trained model predicts held-out pairs, and write the model's folder."""
     model, settings, state = trainer.model, trainer.settings, trainer.state
     pairs, plan = trainer.pairs, trainer.recipe.plan_held_out
