@@ -32,7 +32,6 @@ Rules of the step, each with a test:
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -297,13 +296,6 @@ def step_into(
     return left + BEYOND * reach if right == np.inf else 0.5 * (left + right)
 
 
-class _Own(threading.local):
-    """The scratch arrays of the thread that asks."""
-
-    def __init__(self, pool: PoolArrays) -> None:
-        self.room = LineSpace.from_pool(pool)
-
-
 class LineSearch:
     """Line searches over one pool; several threads may use the same object.
 
@@ -314,13 +306,11 @@ class LineSearch:
 
     def __init__(self, pool: PoolArrays, shares: Sequence[float]) -> None:
         self.pool, self._shares = pool, np.array(shares, np.float64)
-        self._own = _Own(pool)
 
     def _search(
-        self, point: Point, direction: Floats, low: float, high: float
+        self, point: Point, direction: Floats, low: float, high: float, room: LineSpace
     ) -> tuple[float, float]:
         """Return the best step between low and high, and its score."""
-        room = self._own.room
         count = find_changes(direction, low, high, self.pool, point, room)
         order = np.argsort(room.where[:count], kind="stable")
         edges = np.concatenate([[low], room.where[order], [high]])
@@ -355,9 +345,10 @@ class LineSearch:
         found = [(0.0, 0.0)] * len(ends)
 
         def search(part: slice) -> None:
+            room = LineSpace.from_pool(self.pool)  # each thread needs its own
             for line in range(part.start, part.stop):
                 low, high = ends[line].tolist()
-                found[line] = self._search(point, directions[line], low, high)
+                found[line] = self._search(point, directions[line], low, high, room)
 
         workers.share(search, len(ends))
         return found
