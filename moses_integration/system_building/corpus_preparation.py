@@ -34,7 +34,6 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
 from phrasescore.table.phrase_table import phrase_tokens
 
-_EMPTY = "empty"
 # the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
 LINES_AT_ONCE = 10_000
@@ -156,7 +155,7 @@ def reason_to_leave_out(sentences: Sequence[list[bytes]], max_words: int | None)
     """
     lengths = list(map(len, sentences))
     if not min(lengths):
-        return _EMPTY
+        return "empty"
     if max_words is None:
         return None
     if max(lengths) > max_words:
