@@ -85,12 +85,8 @@ class BeamSearch(Prefixes):
         alive, begins = np.unique(self._owners, return_index=True)
         begins = np.append(begins, len(self._owners))
         room = self._room[alive]
-        places = int(room.sum())
-        chosen, sums = np.empty((places, 2), np.int64), np.empty(places, np.float64)
-        heads = np.empty(len(self._owners), np.int64)
-        hypotheses = begins, self._totals, self._words, self._gains
-        count = best_rows(*hypotheses, room, heads, chosen, sums)
-        return chosen[:count, 0], chosen[:count, 1], sums[:count]
+        chosen, sums = best_rows(begins, self._totals, self._words, self._gains, room)
+        return chosen[:, 0], chosen[:, 1], sums
 
     def _keep_ended(self, rows: NDArray[np.int64], ln_p: NDArray[np.float64]) -> None:
         owners = self._owners[rows]
@@ -166,15 +162,8 @@ def best_words(
 
 @compiled
 def best_rows(
-    begins: Rows,
-    totals: NDArray[np.float64],
-    words: Rows,
-    gains: NDArray[np.float32],
-    room: Rows,
-    heads: Rows,
-    chosen: Rows,
-    sums: NDArray[np.float64],
-) -> int:
+    begins: Rows, totals: NDArray[np.float64], words: Rows, gains: NDArray[np.float32], room: Rows
+) -> tuple[Rows, NDArray[np.float64]]:
     """Choose the best continuations of each source by merging the sorted words of its rows.
 
     Args:
@@ -183,16 +172,14 @@ def best_rows(
         words: ``(rows, K)`` continuations of each prefix, best first; -1 for none.
         gains: ``(rows, K)`` float32, ln p of each continuation.
         room: ``(N,)`` the number of continuations to choose for each source.
-        heads: ``(rows,)`` int64 scratch space: for each row, how many of its words are chosen.
-        chosen: ``(any, 2)`` on return, the row and the word of each chosen continuation, the best
-            continuation of a source first.
-        sums: ``(any,)`` float64; on return, ln p of each extended prefix.
 
     Returns:
-        The number of chosen continuations.
+        ``(chosen, 2)`` the row and the word of each chosen continuation, the best continuation of a
+        source first; and ``(chosen,)`` float64, ln p of each extended prefix.
     """
-    K, count = words.shape[1], 0
-    heads[:] = 0
+    K, count, places = words.shape[1], 0, room.sum()
+    chosen, sums = np.empty((places, 2), np.int64), np.empty(places, np.float64)
+    heads = np.zeros(len(totals), np.int64)  # for each row, how many of its words are chosen
     for source in range(len(begins) - 1):
         for _ in range(room[source]):
             best, best_row = -np.inf, -1
@@ -208,4 +195,4 @@ def best_rows(
             sums[count] = best
             heads[best_row] += 1
             count += 1
-    return count
+    return chosen[:count], sums[:count]

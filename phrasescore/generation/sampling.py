@@ -57,9 +57,9 @@ class Sampling(Prefixes):
         ln_p[self._early[a:b], END] = -np.inf
         begins = self._begins[a : b + 1]
         part = slice(begins[0], begins[-1])
-        drawn, sums = self._drawn[part], np.empty(ln_p.shape[1])
+        drawn = self._drawn[part]
         begins = begins - begins[0]
-        draw_words(ln_p, begins, self._uniform[part], self._ending[a:b], self._inverse, sums, drawn)
+        draw_words(ln_p, begins, self._uniform[part], self._ending[a:b], self._inverse, drawn)
         self._gains[part] = ln_p[self._rows[part] - a, drawn]
 
     def extend(self) -> NDArray[np.int64]:
@@ -103,7 +103,6 @@ def draw_words(
     numbers: NDArray[np.float64],
     ending: NDArray[np.bool_],
     inverse: float,
-    sums: NDArray[np.float64],
     drawn: Rows,
 ) -> None:
     """Draw a word for each sample from softmax(ln p / temperature).
@@ -114,10 +113,10 @@ def draw_words(
         numbers: ``(samples,)`` random numbers, uniform in [0, 1).
         ending: ``(rows,)`` bool, true if only </s> is allowed.
         inverse: 1 / temperature, float32.
-        sums: ``(V,)`` float64 scratch space.
         drawn: ``(samples,)`` on return, the word of each sample.
     """
     rows, V = ln_p.shape
+    sums = np.empty(V)
     for b in range(rows):
         row = ln_p[b]
         if ending[b]:
