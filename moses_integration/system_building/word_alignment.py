@@ -142,6 +142,7 @@ def link_lines(links: Links, at_once: int) -> Iterator[bytes]:
         yield b"".join(b" ".join(texts[first:end]) + b"\n" for first, end in bounds)
 
 
+@compiled
 def grow_diag_final_and(
     forward: Links,
     backward: Links,
@@ -159,28 +160,13 @@ def grow_diag_final_and(
     Returns:
         The joint alignment, with links sorted by source position, then by target position.
     """
-    max_links = len(forward.sources) + len(backward.sources)
-    links = np.empty((2, max_links), np.int32)
-    offsets = np.zeros(forward.sentences + 1, np.int64)
-    _join_all(forward, backward, (source_lengths, target_lengths), links, offsets)
-    return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
-
-
-@compiled
-def _join_all(
-    forward: Links,
-    backward: Links,
-    lengths: tuple[NDArray[np.int64], NDArray[np.int64]],
-    links: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-) -> None:
-    """Join the alignments of each sentence; ``grid`` holds the kind of link of each word pair."""
-    forward, backward, lengths, links, offsets = borrowed(
-        (forward, backward, lengths, links, offsets)
-    )
+    forward, backward = borrowed((forward, backward))
+    links = np.empty((2, forward.sources.size + backward.sources.size), np.int32)
+    offsets = np.zeros(source_lengths.size + 1, np.int64)
     used = 0
-    for sentence in range(len(lengths[0])):
-        source_length, target_length = lengths[0][sentence], lengths[1][sentence]
+    for sentence in range(source_lengths.size):
+        source_length, target_length = source_lengths[sentence], target_lengths[sentence]
+        # the kind of link of each word pair
         grid = np.zeros((source_length, target_length), np.uint8)
         # whether each word has a joint link
         sources, targets = np.zeros(source_length, np.bool_), np.zeros(target_length, np.bool_)
@@ -199,6 +185,7 @@ def _join_all(
                     links[0, used], links[1, used] = s, t
                     used += 1
         offsets[sentence + 1] = used
+    return Links(links[0, :used].copy(), links[1, :used].copy(), offsets)
 
 
 @compiled
