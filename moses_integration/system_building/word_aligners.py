@@ -246,11 +246,8 @@ def align_monotonically(source: NumberedText, target: NumberedText) -> Links:
             counts = _expected_counts(texts, counts / counts.sum()) + _FLOOR
             progress.advance(1)
     counts[_NONE, _NONE] = 1.0  # no operation; its logarithm is never read
-    most_probable = np.log(counts / counts.sum())
-    links = np.empty((2, int(np.minimum(source.lengths, target.lengths).sum())), np.int32)
-    offsets = np.zeros(len(source) + 1, np.int64)
-    _find_best(texts, most_probable, links, offsets)
-    return Links(links[0, : offsets[-1]].copy(), links[1, : offsets[-1]].copy(), offsets)
+    max_links = int(np.minimum(source.lengths, target.lengths).sum())
+    return _find_best(texts, np.log(counts / counts.sum()), max_links)
 
 
 @compiled
@@ -315,11 +312,11 @@ def _count_backward(
 
 
 @compiled
-def _find_best(
-    texts: _Texts, log_prob: _Floats, links: _Symbols, offsets: NDArray[np.int64]
-) -> None:
-    """Fill in the links on each pair's most probable path; if steps tie, a link is preferred."""
+def _find_best(texts: _Texts, log_prob: _Floats, max_links: int) -> Links:
+    """Return the links on each pair's most probable path; if steps tie, a link is preferred."""
     source_ids, source_starts, target_ids, target_starts = borrowed(texts)
+    links = np.empty((2, max_links), np.int32)
+    offsets = np.zeros(source_starts.size, np.int64)
     used = 0
     for pair in range(source_starts.size - 1):
         s = source_ids[source_starts[pair] : source_starts[pair + 1] - 1]
@@ -342,6 +339,7 @@ def _find_best(
         links[:, used : used + found] = links[:, used : used + found][:, ::-1].copy()
         used += found
         offsets[pair + 1] = used
+    return Links(links[0, :used].copy(), links[1, :used].copy(), offsets)
 
 
 @compiled
