@@ -155,19 +155,17 @@ def scan(data: Bytes, labels: Bytes, sizes: Offsets, block: NBestBlock) -> None:
 
 @compiled
 def number_columns(
-    data: Bytes,
-    spans: NDArray[np.int64],
-    vocabulary: WordArrays,
-    tokens: NDArray[np.int32],
-    offsets: Offsets,
-) -> None:
-    """Fill ``tokens`` with the word ids in each line's span, and ``offsets`` with their ends."""
-    data, spans, vocabulary, tokens, offsets = borrowed((data, spans, vocabulary, tokens, offsets))
+    data: Bytes, spans: NDArray[np.int64], vocabulary: WordArrays, max_words: int
+) -> tuple[NDArray[np.int32], Offsets]:
+    """Return the ids of the words in each line's span, and ``(L + 1,)`` where they begin."""
+    data, spans, vocabulary = borrowed((data, spans, vocabulary))
+    tokens, offsets = np.empty(max_words, np.int32), np.zeros(len(spans) + 1, np.int64)
     for line in range(len(spans)):
         offsets[line + 1] = number_words(
             vocabulary, data, spans[line, 0], spans[line, 1], SPACE_ONLY, False, tokens,
             offsets[line],
         )  # fmt: skip
+    return tokens[: offsets[-1]], offsets
 
 
 def up_to_short_line(data: bytes, min_length: int) -> bytes:
@@ -324,9 +322,8 @@ class NBestReader:
         scan(as_array(data), as_array(labels), sizes, block)
         sparse = self._read_doubtful(data, block)
         self._check_order(block.sentences)
-        tokens = np.empty(data.count(b" ") + lines, np.int32)
-        offsets = np.zeros(lines + 1, np.int64)
-        number_columns(as_array(data), block.words, self._vocabulary.arrays, tokens, offsets)
+        max_words, arrays = data.count(b" ") + lines, self._vocabulary.arrays
+        tokens, offsets = number_columns(as_array(data), block.words, arrays, max_words)
         columns = block.words.tolist() if self._with_words else []
         return Candidates(
             self._sizes,
@@ -336,7 +333,7 @@ class NBestReader:
             block.features + 0.0,
             sparse,
             block.totals,
-            tokens[: offsets[-1]],
+            tokens,
             offsets,
             [b" ".join(words_of(data[begin:end])) for begin, end in columns],
         )
