@@ -42,7 +42,6 @@ _LONGEST = 3660 * _UNITS["d"]
 _PHRASES, _PAPER = DEFAULTS["phrases", "fast"], DEFAULTS["phrases", "paper"]
 _SENTENCES, _TEXT = DEFAULTS["sentences", "fast"], DEFAULTS["text", "fast"]
 _PAPER_TEXT = DEFAULTS["text", "paper"]
-_PHRASE = EncoderDecoderSettings
 _SELF_NORMALISE = 0.1  # Devlin et al. (2014), section 2.2
 _SHORTLIST = (
     f"[default: {SHORTLIST_WORDS}; search, encdec with --recipe paper: {PAPER_SENTENCE_WORDS}]"
@@ -160,12 +159,12 @@ class TrainOptions(Device):
         _LAYER, "For search: the number of alignment units.  [default: --hidden]"
     )
     unit: str | None = option(
-        "NAME", f"The hidden unit: gated, tanh or lstm.  [default: {_PHRASE.unit}]"
+        "NAME", f"The hidden unit: gated, tanh or lstm.  [default: {EncoderDecoderSettings.unit}]"
     )
     context: str | None = option(
         "NAME",
         "When the decoder reads the summary of the source: every-step, or once, at its start.  "
-        f"[default: {_PHRASE.context}]",
+        f"[default: {EncoderDecoderSettings.context}]",
     )
     phrase_length: int | None = option(
         BoundedInt(1, 1000),
@@ -176,17 +175,17 @@ class TrainOptions(Device):
         "NAME",
         "The equations to follow. code: the authors' program; appendix: the appendix of the "
         "paper; for search and encdec, paper: section 3.1 of their paper.  [default: "
-        f"{_PHRASE.formulation}]",
+        f"{EncoderDecoderSettings.formulation}]",
     )
     direction: str | None = option(
         "NAME",
         "source-target: read the source and predict the target; target-source: the reverse.  "
-        f"[default: {_PHRASE.direction}]",
+        f"[default: {EncoderDecoderSettings.direction}]",
     )
     factor: int | None = option(
         FACTOR,
         "The factor of tokens such as surface|tag to read, counted from 0.  [default: "
-        f"{_PHRASE.factor}]",
+        f"{EncoderDecoderSettings.factor}]",
     )
     source_words: int | None = option(ITEMS, f"The size of the source shortlist.  {_SHORTLIST}")
     target_words: int | None = option(ITEMS, f"The size of the target shortlist.  {_SHORTLIST}")
