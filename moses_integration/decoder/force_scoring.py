@@ -32,6 +32,7 @@ from phrasescore.runs.progress import Progress
 from phrasescore.table.phrase_table import words_of
 from phrasescore.words.token_sequences import offsets_of
 
+_ROUNDING = 5e-6  # relative; a list has six digits of each number
 _OTHER_SYSTEM = "name the moses.ini and the input that the list was made with"
 
 
@@ -40,7 +41,7 @@ class ListComparison:
     """The differences between a list and the recomputed values.
 
     Args:
-        tolerance: Differences up to this size are not counted.
+        tolerance: Differences up to this size are not counted, besides what six digits leave out.
         beyond: The number of lines with a difference above the tolerance.
         largest: The largest difference of each feature and of the total, with its line; the
             difference is infinite if a value is not a number.
@@ -71,10 +72,11 @@ class ListComparison:
         off = 0.0
         for name, values in expected.items():
             differences = np.abs(np.subtract(found[name], values))
+            beyond = differences - _ROUNDING * np.abs(values)
             size = float(np.nan_to_num(differences, nan=np.inf).max(initial=0.0))
             if size >= self.largest.get(name, (0.0, 0))[0]:
                 self.largest[name] = size, line
-            off = max(off, size)
+            off = max(off, float(np.nan_to_num(beyond, nan=np.inf).max(initial=0.0)))
         self.beyond += off > self.tolerance
 
 

@@ -137,10 +137,11 @@ class MosesIni:
                     problem = f"the section header {code!r} has no closing bracket"
                     raise self.error(problem, line=number)
             elif code and current is None:
-                problem = f"{code[:40]!r} comes before the first [section]"
+                problem = f"not a moses.ini: {code[:40]!r} comes before the first [section]"
                 remedy = (
-                    "give a moses.ini without a byte order mark; mert-moses.pl writes run5.dense "
-                    "to run5.moses.ini, too, and run5.weights.txt to run6.moses.ini or moses.ini"
+                    "name a system's folder or its moses.ini, which has no byte order mark; "
+                    "mert-moses.pl writes run5.dense to run5.moses.ini, too, and run5.weights.txt "
+                    "to run6.moses.ini or moses.ini"
                 )
                 raise self.error(problem, line=number, remedy=remedy)
             elif code and current is not None:

@@ -53,7 +53,7 @@ _CHARACTER_TOKENS = {" ": _SPACE} | {character: _SPACE + sign for character, sig
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
 # the first letter of a word, which may have an apostrophe before it, escaped or not
-_INITIAL = re.compile(r"\A(&apos;|['’]|)([^\W\d_])")
+_INITIAL = re.compile(r"\A(?!\S*://|\S+@|www\.)(&apos;|['’]|)([^\W\d_])")
 # after these tokens a sentence begins
 _ENDS = {".", ":", "?", "!"}
 # these tokens may stand before the first word of a sentence

@@ -13,7 +13,7 @@ changes nothing but blanks and control characters, so joining the tokens gives t
 Where it has no rules for a language, Moses cuts at every apostrophe. Many languages of Africa write
 apostrophes inside words, as Luo does in mang'eny, at their ends (bang') and at their beginnings, as
 Hausa does in 'yan. So ``unicode`` may take an apostrophe beside a letter for a part of the word,
-unless it is one of a pair of quotes.
+unless it is one of a pair of quotes. It also keeps addresses whole.
 """
 
 from __future__ import annotations
@@ -85,6 +85,12 @@ _OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|{_OF_WORD}")
 
 
+# addresses in the web and of mail, and names such as @name
+_ADDRESS = re.compile(
+    r"(?:[Hh]ttps?://|www\.)[^\s<>\"“”‘’«»]*[\w/=+-]|[\w.+-]+@\w[\w-]*(?:\.\w+)+|(?<![\w@])@\w+"
+)
+
+
 def _with_apostrophes(line: str) -> str:
     """Write the apostrophes of words as letters, which the tokeniser keeps.
 
@@ -139,6 +145,8 @@ class Tokenizer:
             # a mark after a blank belongs to the word before; only a misplaced blank separates them
             clusters = list(cluster.finditer(stray.sub(r"\2\1", line)))
             pieces, bare = [each[0] for each in clusters], "".join(map(_alone, clusters))
+        if self._keeps_words:
+            bare = _ADDRESS.sub(lambda address: _LETTER * len(address[0]), bare)
         bare = _with_apostrophes(bare) if self._apostrophes else bare
         # sacremoses writes MULTI into the text and removes it again
         bare = bare.translate(unknown).replace("MULTI", "MULTE")

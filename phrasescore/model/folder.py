@@ -116,7 +116,7 @@ class CurvePoint:
         seconds: Wall-clock seconds of training so far.
         words_per_second: Target words trained on per second.
         learning_rate: Learning rate of the last update.
-        training_nll: Mean loss of the updates since the last evaluation.
+        training_nll: Nats per word in the updates since the last evaluation.
         held_out_sources_nll: Loss on pairs of held-out sources, or on held-out sentences.
         held_out_pairs_nll: Loss on pairs held out at random.
     """

@@ -215,7 +215,7 @@ def read_whole(path: str | Path) -> bytes:
     with open_input(path) as stream:
         content = stream.read(_MAX_BYTES + 1)
     if len(content) > _MAX_BYTES:
-        raise _too_large("a file", path)
+        raise _too_large("a moses.ini, weights or settings were expected, not a file", path)
     return content
 
 

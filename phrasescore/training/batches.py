@@ -188,15 +188,23 @@ class Passes:
         seed: Seed of the order.
 
     Attributes:
-        words: Number of target words in a pass, </s> included.
+        words: Number of target words, or of their pieces, in a pass, </s> included.
+        pieces: Mean number of pieces of a word.
     """
 
     def __init__(
         self, pairs: EncodedPairs, rows: Remainder, plan: Plan, size: int, seed: int
     ) -> None:
         self._pairs, self._rows, self._plan, self._size, self._seed = pairs, rows, plan, size, seed
-        parts = (rows[first : first + STRETCH] for first in range(0, len(rows), STRETCH))
-        self.words = len(rows) + sum(int(pairs.target.lengths(part).sum()) for part in parts)
+        target = pairs.target
+
+        def total(count: Callable[[Indices], int]) -> int:
+            parts = (rows[first : first + STRETCH] for first in range(0, len(rows), STRETCH))
+            return len(rows) + sum(map(count, parts))
+
+        self.words = total(lambda part: int(target.lengths(part).sum()))
+        is_cut = target.vocabulary.byte_pairs is not None
+        self.pieces = self.words / total(target.words) if is_cut else 1.0
 
     def batches(self, number: int, done: int = 0) -> Iterator[PlannedBatch]:
         """Yield the batches of a pass after the first ``done`` batches."""

@@ -132,8 +132,8 @@ class Trainer:
             self._foretells_at = self.state.seconds + wait
         self._next_evaluation = self._seconds()
         epochs = self.settings.max_epochs
-        words = None if epochs is None else float(epochs * self._passes.words)
-        self._progress = Progress("training", words, "words", done=self.state.words)
+        words = None if epochs is None else epochs * self._passes.words / self._passes.pieces
+        self._progress = Progress("training", words, "words", done=self.words)
         with stop_requests() as self._stops, self._progress:
             while not self._finished():
                 self._epoch()
@@ -180,7 +180,7 @@ class Trainer:
         state.loss += loss
         state.loss_words += batch.words
         state.seconds = self._seconds()
-        self._progress.advance(batch.words, self._note())
+        self._progress.advance(batch.words / self._passes.pieces, self._note())
         if state.seconds > self._foretells_at:
             self._foretell()
 
@@ -205,7 +205,7 @@ class Trainer:
         say(text)
 
     def _note(self) -> str:
-        note = f"nll {self.state.loss / self.state.loss_words:.3f}"
+        note = f"nll {self._loss:.3f}"
         if self.settings.max_time is not None:
             # under --max-time the total number of words is unknown, so the progress bar has no ETA
             left = max(0.0, self.settings.max_time - self.state.seconds)
@@ -221,6 +221,16 @@ class Trainer:
         """Return wall-clock seconds of training, without the time that numba spent compiling."""
         compiled = compiling_seconds() - self._compiled
         return self._resumed_seconds + time.monotonic() - self._start - compiled
+
+    @property
+    def words(self) -> float:
+        """Number of target words so far, </s> included."""
+        return self.state.words / self._passes.pieces
+
+    @property
+    def _loss(self) -> float:
+        """Nats per word since the last evaluation."""
+        return self.state.loss / max(1, self.state.loss_words) * self._passes.pieces
 
     @property
     def passes(self) -> float:
@@ -272,9 +282,9 @@ class Trainer:
             updates=state.updates,
             epoch=round(self.passes, 3),
             seconds=round(seconds, 1),
-            words_per_second=round(state.words / max(seconds, 1e-9)),
+            words_per_second=round(self.words / max(seconds, 1e-9)),
             learning_rate=self._rate,
-            training_nll=state.loss / max(1, state.loss_words),
+            training_nll=self._loss,
             held_out_sources_nll=sources.nll if sources else None,
             held_out_pairs_nll=pairs.nll if pairs else None,
         )

@@ -300,8 +300,8 @@ def _finish(trainer: Trainer, asked: ledger.Entry) -> None:
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
         say(f"ln Z of unseen words: mean {mean:.4f}, deviation {deviation:.4f}")
     say(
-        f"saw {state.words:,} words in {state.updates:,} updates: {trainer.passes:.2f} passes over "
-        f"the {settings.examples}"
+        f"saw {trainer.words:,.0f} words in {state.updates:,} updates: {trainer.passes:.2f} passes "
+        f"over the {settings.examples}"
     )
     if settings.max_epochs != 0:
         _warn(trainer, held_out)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gzip
 import re
 from pathlib import Path
 
 import pytest
 
-from moses_integration.nbest.format import read_nbest_lists
+from moses_integration.decoder.force_scoring import ListComparison
+from moses_integration.nbest.format import NBestEntry, read_nbest_lists
 from tests.conftest import Phrasescore
 from tests.support.random_system import write_random_system
 
@@ -246,6 +248,16 @@ def test_force_score_finds_a_changed_number(
     lines[2] = re.sub("Distortion0= ", "Distortion0= 1", lines[2], count=1)
     (tmp_path / "list").write_text("\n".join(lines))
     phrasescore(*check).refused(1, "Distortion0: differs by up to 1")
+
+
+@pytest.mark.parametrize(("listed", "beyond"), [(-1119.72, 0), (-1119.73, 1), (-111.972, 1)])
+def test_what_six_digits_leave_out_is_no_difference(listed: float, beyond: int) -> None:
+    """A total is printed with six digits, so one beyond 1,000 has two after the point."""
+    found = NBestEntry(0, b"a", {"LM0": (-9.0,)}, listed)
+    comparison = ListComparison(0.002)
+    right = dataclasses.replace(found, total=-1119.715 if listed < -1000 else -111.968)
+    comparison.add(1, found, right)
+    assert comparison.beyond == beyond
 
 
 def test_force_score_prefers_entries_within_the_table_limit(

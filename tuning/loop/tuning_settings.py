@@ -341,7 +341,7 @@ _RUNAWAY_LENGTH = 1.5  # the length ratio of translations that are of no use
 _LENGTH_TOLERANCE = 0.1  # a larger difference of the translations' length from 1 is told
 _LEAST_PLAUSIBLE_BLEU = 0.01  # less suggests that the texts do not belong together
 # advice, for which another command may have its own
-ANOTHER_SEARCH = "try --optimizer mira, another --seed or a longer dev set"
+ANOTHER_SEARCH = "try another --optimizer, another --seed or a longer dev set"
 MORE_ROUNDS = "more --rounds continue this run"
 
 

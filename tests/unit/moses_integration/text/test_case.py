@@ -46,8 +46,9 @@ def test_sentences_get_capitals() -> None:
     """The first word of each sentence gets a capital, also after an opening quote."""
     tokens = ["&quot;", "the", "queen", ".", "élan", "?", "(", "yes", ")", "no"]
     assert " ".join(capitalized_sentences(tokens)) == "&quot; The queen . Élan ? ( Yes ) no"
-    tokens = ["&apos;yan", "sanda", ".", "'yan", ".", "5th", "."]
-    assert capitalized_sentences(tokens) == ["&apos;Yan", "sanda", ".", "'Yan", ".", "5th", "."]
+    tokens = ["&apos;yan", "sanda", ".", "'yan", ".", "5th", ".", "http://x", ".", "me@x.org"]
+    cased = ["&apos;Yan", "sanda", ".", "'Yan", ".", "5th", ".", "http://x", ".", "me@x.org"]
+    assert capitalized_sentences(tokens) == cased
 
 
 def _run(*command: str | Path, text: list[str] | None = None) -> list[str]:

@@ -48,6 +48,8 @@ def test_words_keep_their_marks(language: str, text: str, tokens: str) -> None:
         ("hau", "'Yan sanda da ‘'yan'uwa’", "'Yan sanda da ‘ 'yan'uwa ’"),
         ("bbj", "pʉ̀’ e’ 5' ''Jo'' x", "pʉ̀’ e’ 5 ' ' ' Jo ' ' x"),
         ("en", "the boys' books", "the boys ' books"),
+        ("en", "(https://x.org/?a=b_c).", "( https://x.org/?a=b_c ) ."),
+        ("luo", "me@x.org, @s_hub's", "me@x.org , @s_hub's"),
     ],
 )  # fmt: skip
 def test_words_keep_their_apostrophes(language: str, text: str, tokens: str) -> None:
@@ -110,8 +112,10 @@ def test_tokens_have_all_characters(line: str, language: str) -> None:
 
 @given(_any_line, st.sampled_from(LANGUAGES))
 def test_text_without_marks_has_equal_tokens_with_both_tokenisers(line: str, language: str) -> None:
-    """Without marks, joiners and modifier letters both tokenisers agree."""
-    known = re.compile(r"[^\x1c-\x1f\0-\u024f\u0370-\u03ff\u0400-\u052f\u2010-\u2027\u20a0-\u20bf]")
+    """Without marks, joiners, modifier letters and addresses both tokenisers agree."""
+    known = re.compile(
+        r"@|[^\x1c-\x1f\0-\u024f\u0370-\u03ff\u0400-\u052f\u2010-\u2027\u20a0-\u20bf]"
+    )
     line = known.sub("", line)
     tokens, other = (Tokenizer(language, keeps_words=keeps)(line) for keeps in (True, False))
     assert tokens == other
@@ -133,6 +137,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("en", "The boys’ books, it’s James’s, rock’n’roll."),
         ("en", "''Two'' quotes at a.b@c.org and https://x.org/a_b."),
         ("en", 'The war is over."'),
+        ("en", "See https://x.org/d/?a=1&b=(2). By @s_hub: www.x.org/a_b! Http://x."),
         ("fr", "L'art d'aujourd'hui, c'est « beau » ! Qu’est-ce que l’été ?"),
         ("de", "Er sagte: „Das geht’s nicht“, um 15:30 Uhr, ‚gut‘."),
         ("cs", "Řekl: „Ano,“ má 3 psy a 2 kočky za 3,50 Kč, e-mail, celkem 5."),

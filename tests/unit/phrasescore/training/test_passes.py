@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -71,3 +73,20 @@ def test_a_stretch_comes_from_all_over_the_table(
     quarters = np.bincount(np.array(seen[:64]) * 4 // len(pairs), minlength=4)
     assert (quarters > 0).all()
     assert len(rows) > 4 * 64
+
+
+def test_words_are_counted_whatever_their_pieces(tmp_path: Path) -> None:
+    """A pass over words that are cut into pieces has as many words as one over whole words."""
+    texts = tmp_path / "a", tmp_path / "b"
+    for text in texts:
+        text.write_text("low lower lowest\nnew newer\n" * 8)
+    passes = []
+    for number in (None, 3):
+        settings = TrainingSettings(inputs=texts, kind="search", byte_pairs=number)
+        pairs = encode(settings, tmp_path / f"pairs{number}")
+        rows = Remainder(len(pairs), np.arange(2))
+        passes.append(Passes(pairs, rows, uniform_plan, 4, 1))
+    whole, cut = passes
+    assert (whole.pieces, whole.words) == (1.0, 7 * 7)
+    assert cut.words / cut.pieces == pytest.approx(whole.words)
+    assert cut.pieces > 1
