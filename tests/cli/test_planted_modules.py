@@ -57,7 +57,7 @@ def test_the_data_of_an_experiment(
         ["experiment", "toy.toml", *given, "-o", "results"],
         Surroundings(tmp_path, {**os.environ, "PYTHONPATH": _PYTHONPATH}),
     )
-    assert done.status == 1, done.errors.decode()
+    assert done.status == 3, done.errors.decode()
     assert b"phrase-table:1: " in done.errors
     assert not marker.exists(), marker.read_text()
 
