@@ -80,7 +80,9 @@ def test_tokens_of_random_text_are_those_of_moses(moses_bin: Path) -> None:
             Preprocessor(TextSettings(language, tokenizer=name)) for name in TOKENIZERS
         )
         for line, tokens in zip(lines, _tokens_of_moses(moses_bin, language, lines), strict=True):
-            assert prepare(line).split() == other(line).split() == tokens, line
+            assert other(line).split() == tokens, line
+            if "@" not in line:  # `unicode` keeps addresses whole
+                assert prepare(line).split() == tokens, line
 
 
 @pytest.mark.moses
