@@ -82,7 +82,9 @@ _PAIR = (
     rf"|‘(?:[^‘’]|{_BETWEEN})*’"
 )
 _OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])"
-_APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|{_OF_WORD}")
+# the end of English words, such as names, that English has as a token
+_POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
+_APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")
 
 
 # addresses in the web and of mail, and names such as @name
@@ -94,14 +96,14 @@ _ADDRESS = re.compile(
 def _with_apostrophes(line: str) -> str:
     """Write the apostrophes of words as letters, which the tokeniser keeps.
 
-    >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan").replace(_LETTER, "_")
-    "bang_ mang_eny 'Tich' _yan"
+    >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan Jo's").replace(_LETTER, "_")
+    "bang_ mang_eny 'Tich' _yan Jo _s"
     """
 
     def written(found: re.Match[str]) -> str:
         quoted = found["pair"]
         if quoted is None:
-            return _LETTER
+            return _LETTER if found["end"] is None else f" {_LETTER}"
         return quoted[0] + _APOSTROPHES.sub(written, quoted[1:-1]) + quoted[-1]
 
     return _APOSTROPHES.sub(written, line)
@@ -220,8 +222,11 @@ class Detokenizer:
         inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
         if language == "en":  # the boys’ books
             inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
-        keeps = apostrophes and not has_rules(language)
-        self._inside = re.compile(_INSIDE if keeps else f"{inside}|{_INSIDE}")
+        if apostrophes and not has_rules(language):  # the end of a name, or a word of the source
+            inside = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) (?=['’][^\W\d_])"
+            if language in ("ha", "hau"):  # words begin with 'y
+                inside += "(?!['’]y)"
+        self._inside = re.compile(f"{inside}|{_INSIDE}")
 
     def __call__(self, tokens: list[str]) -> str:
         """Return the text of the tokens of a line."""
