@@ -120,7 +120,7 @@ else:
 
 
 class _Watch(event.Listener):
-    """Measures how long this process compiles, or waits for that, and tells the user if long."""
+    """Measures how long this process compiles or waits for it, and tells the user if it is long."""
 
     def __init__(self) -> None:
         self.seconds = 0.0

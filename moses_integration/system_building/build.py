@@ -165,7 +165,7 @@ class _Builder:
             "the target text": sha256_of(inputs.target),
             "tokenize": list(settings.tokenize or ()),
             "aligned": bool(inputs.alignments),
-            # a folder of an earlier version, which cut at apostrophes, is not continued
+            # a folder whose text was cut at apostrophes is not continued
             "apostrophes": text.source.apostrophes or text.target.apostrophes or None,
             **{name: getattr(settings, name) for name in names},
         }

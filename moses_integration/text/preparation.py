@@ -52,7 +52,7 @@ _SIGNS = {_SPACE: _SPACE, "\t": "t", "\r": "r", "\v": "v", "\f": "f", "\0": "0"}
 _CHARACTER_TOKENS = {" ": _SPACE} | {character: _SPACE + sign for character, sign in _SIGNS.items()}
 _CHARACTERS = {token: character for character, token in _CHARACTER_TOKENS.items()}
 _FIRST_LETTER = re.compile(r"[^\W\d_]")
-# the first letter of a word, which may have an apostrophe before it, escaped or not
+# the first letter of a word that is no address; an apostrophe, escaped or not, may precede it
 _INITIAL = re.compile(r"\A(?!\S*://|\S+@|www\.)(&apos;|['’]|)([^\W\d_])")
 # after these tokens a sentence begins
 _ENDS = {".", ":", "?", "!"}

@@ -82,12 +82,10 @@ _PAIR = (
     rf"|‘(?:[^‘’]|{_BETWEEN})*’"
 )
 _OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])"
-# the end of English words, such as names, that English has as a token
+# the end of English names, which the tokens of English text have as a token of its own
 _POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")
-
-
-# addresses in the web and of mail, and names such as @name
+# addresses on the web and of mail, and names such as @name
 _ADDRESS = re.compile(
     r"(?:[Hh]ttps?://|www\.)[^\s<>\"“”‘’«»]*[\w/=+-]|[\w.+-]+@\w[\w-]*(?:\.\w+)+|(?<![\w@])@\w+"
 )
@@ -217,15 +215,17 @@ class Detokenizer:
         join.IS_OPEN_QUOTE = re.compile("^['\"„“”`]+$")
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
-        # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
-        apostrophe = "’" if has_rules(language) and language not in ("ca", "ga") else "['’]"
-        inside = rf"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) {apostrophe} (?=[^\W\d_])"
-        if language == "en":  # the boys’ books
-            inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
-        if apostrophes and not has_rules(language):  # the end of a name, or a word of the source
-            inside = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f])) (?=['’][^\W\d_])"
+        after_word = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f]))"
+        if apostrophes and not has_rules(language):  # 's, or a word of the source that was cut
+            inside = rf"{after_word} (?=['’][^\W\d_])"
             if language in ("ha", "hau"):  # words begin with 'y
                 inside += "(?!['’]y)"
+        else:
+            # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
+            apostrophe = "’" if has_rules(language) and language not in ("ca", "ga") else "['’]"
+            inside = rf"{after_word} {apostrophe} (?=[^\W\d_])"
+            if language == "en":  # the boys’ books
+                inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
         self._inside = re.compile(f"{inside}|{_INSIDE}")
 
     def __call__(self, tokens: list[str]) -> str:

@@ -174,7 +174,8 @@ class _Improvement:
         name = "all" if kept == learnt else "kept" if kept else "baseline"
         if name == "kept":
             self._tune(name, rounds, kept)
-            if kept == (SENTENCE,):  # which chooses as in the estimate; others change the search
+            # it chooses among lists, as the estimate does; other parts change the search
+            if kept == (SENTENCE,):
                 own = new_benefits(self._tuned("baseline"), self._tuned(name))
                 kept, benefits = helpful(own), {**benefits, **own}
         gain = None
