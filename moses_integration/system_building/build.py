@@ -166,7 +166,7 @@ class _Builder:
             "tokenize": list(settings.tokenize or ()),
             "aligned": bool(inputs.alignments),
             # a folder whose text was cut at apostrophes is not continued
-            "apostrophes": text.source.apostrophes or text.target.apostrophes or None,
+            "apostrophes": text.source.keeps_apostrophes or text.target.keeps_apostrophes or None,
             **{name: getattr(settings, name) for name in names},
         }
 

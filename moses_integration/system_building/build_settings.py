@@ -14,7 +14,7 @@ from moses_integration.text.preparation import (
     TextSettings,
     TokenizerName,
 )
-from moses_integration.text.tokenising import check_language, has_rules
+from moses_integration.text.tokenising import check_language
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
 from phrasescore.runs.file_kinds import STANDARD_STREAM
@@ -188,15 +188,9 @@ class BuildSettings:
             tokenizer=self.tokenizer,
             form="NFC" if keeps_words else None,
             truecase=truecase,
+            apostrophes=keeps_words,
         )
-        source, target = (
-            replace(
-                common,
-                language=code,
-                apostrophes=keeps_words and code is not None and not has_rules(code),
-            )
-            for code in self.tokenize or (None, None)
-        )
+        source, target = (replace(common, language=code) for code in self.tokenize or (None, None))
         return SystemText(source, target)
 
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from moses_integration.text.tokenising import Detokenizer, Tokenizer, check_language
+from moses_integration.text.tokenising import Detokenizer, Tokenizer, check_language, has_rules
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import CorpusError, InputError, SettingsError, counted
 from phrasescore.runs.final_names import write_atomically
@@ -78,8 +78,7 @@ class TextSettings:
             combining marks; ``unicode`` for the same tokens without these cuts.
         form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
         truecase: Whether words have their usual case at the beginning of a sentence.
-        apostrophes: Whether words keep their apostrophes; only with the tokeniser ``unicode``, and
-            in languages without rules.
+        apostrophes: Whether words keep their apostrophes where the tokeniser has no rules.
 
     Raises:
         SettingsError: Two settings exclude each other.
@@ -103,6 +102,12 @@ class TextSettings:
                 "only words that are not lower-cased can be truecased",
                 remedy="leave out --lowercase, or give --language instead of --system",
             )
+
+    @property
+    def keeps_apostrophes(self) -> bool:
+        """Whether an apostrophe beside a letter may be a part of the word."""
+        keeps = self.tokenizer == "unicode" and self.apostrophes
+        return keeps and self.language is not None and not has_rules(self.language)
 
     @property
     def takes_raw_text(self) -> bool:
@@ -287,7 +292,7 @@ class Preprocessor:
         self.prepared = 0  # the lines that have entities already
         if settings.tokenize:
             language = check_language(settings.language)
-            keeps, apostrophes = settings.tokenizer == "unicode", settings.apostrophes
+            keeps, apostrophes = settings.tokenizer == "unicode", settings.keeps_apostrophes
             self._tokenizer = Tokenizer(language, keeps_words=keeps, apostrophes=apostrophes)
 
     def __call__(self, line: str) -> str:
@@ -334,8 +339,8 @@ class Postprocessor:
     def __init__(self, settings: TextSettings, *, capitalize: bool = False) -> None:
         self.settings, self._capitalize = settings, capitalize
         if settings.tokenize:
-            keeps = settings.tokenizer == "unicode" and settings.apostrophes
-            self._detokenizer = Detokenizer(check_language(settings.language), apostrophes=keeps)
+            language, apostrophes = check_language(settings.language), settings.keeps_apostrophes
+            self._detokenizer = Detokenizer(language, apostrophes=apostrophes)
 
     def __call__(self, line: str) -> str:
         """Return the text of one line of tokens."""

@@ -114,7 +114,7 @@ class Tokenizer:
         language: The ISO 639 code of the language.
         keeps_words: Whether no token begins or ends inside a character with its marks; otherwise
             the tokens are those of ``tokenizer.perl``.
-        apostrophes: Whether words keep their apostrophes, too, if the language has no rules.
+        apostrophes: Whether words keep their apostrophes, too.
     """
 
     def __init__(self, language: str, *, keeps_words: bool, apostrophes: bool = False) -> None:
@@ -123,7 +123,7 @@ class Tokenizer:
 
         self._tokenizer = MosesTokenizer(lang=language)
         self._keeps_words = keeps_words
-        self._apostrophes = keeps_words and apostrophes and not has_rules(language)
+        self._apostrophes = apostrophes
         # sacremoses adds these marks, but not the Thai one, to the letters of tokenizer.perl
         marks = {*VIRAMAS, *NUKTAS, "\u135f"} - {"\u0e3a"}
         self._apart = {ord(each): f" {each} " for each in marks}
@@ -216,7 +216,7 @@ class Detokenizer:
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
         after_word = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f]))"
-        if apostrophes and not has_rules(language):  # 's, or a word of the source that was cut
+        if apostrophes:  # 's, or a word of the source that was cut
             inside = rf"{after_word} (?=['’][^\W\d_])"
             if language in ("ha", "hau"):  # words begin with 'y
                 inside += "(?!['’]y)"
