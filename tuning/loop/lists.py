@@ -27,7 +27,7 @@ from moses_integration.bleu import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import Feature, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
-from phrasescore.errors import IniError, NBestError, SettingsError
+from phrasescore.errors import IniError, NBestError, SettingsError, counted
 from phrasescore.model.kinds import KINDS
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.progress import Progress
@@ -148,8 +148,10 @@ def _notes(
 ) -> Iterator[str]:
     if missing:
         yield f"{path}: {missing} of {missing + len(chosen)} sentences have no candidate at all"
-    if empty := int((np.diff(found.offsets)[chosen] == 0).sum()):
-        yield f"{path}: the decoder's choice for {empty} sentences is empty"
+    # the only candidate of a sentence, such as that of an empty source, is not chosen
+    is_choice = np.diff(chosen, append=len(found.sentences)) > 1
+    if empty := int((is_choice & (np.diff(found.offsets)[chosen] == 0)).sum()):
+        yield f"{path}: the decoder's choice for {counted(empty, 'sentence')} is empty"
 
 
 def with_empty_translations(pool: CandidatePool, statistics: CandidateStatistics) -> PoolArrays:

@@ -72,8 +72,9 @@ def test_sentences_without_candidates_count_as_empty(
 
 def test_empty_choices_are_told(tmp_path: Path, statistics: CandidateStatistics) -> None:
     """An empty translation is read, scored, and noted."""
-    scored = read(tmp_path, statistics, *PERFECT[:3], line_of(3, b""))
-    assert any("the decoder's choice for 2 sentences is empty" in note for note in scored.notes)
+    scored = read(tmp_path, statistics, *PERFECT[:3], line_of(3, b""), line_of(3, b"bad"))
+    # sentence 2 has no other candidate
+    assert any("the decoder's choice for 1 sentence is empty" in note for note in scored.notes)
     assert scored.statistics[3].tolist()[:2] == [0, 0]
 
 
