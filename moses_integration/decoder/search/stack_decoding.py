@@ -26,14 +26,7 @@ from moses_integration.decoder.search.coverage import (
     clear_coverages,
     find_steps,
 )
-from moses_integration.decoder.search.stacks import (
-    Limits,
-    Stacks,
-    clear_stacks,
-    prune,
-    put,
-    sort_members,
-)
+from moses_integration.decoder.search.stacks import Limits, Stacks, clear_stacks, put, sort_members
 from moses_integration.decoder.search.translation_options import Options
 from phrasescore.compiled import Record, Records, borrowed, compiled, inlined
 
@@ -186,11 +179,10 @@ def begin_search(search: SentenceSearch) -> bool:
 
 @inlined
 def sort_stack(search: SentenceSearch) -> int:
-    """Prune the stack to expand and sort it (`sort_members`), unless begun; return its size."""
+    """Prune and sort the stack to expand (`sort_members`), unless begun; return its size."""
     progress = search.progress[0]
     if progress.expanded == 0:
-        prune(search.stacks, progress.stack, search.limits)
-        sort_members(search.stacks, progress.stack)
+        sort_members(search.stacks, progress.stack, search.limits)
     return search.stacks.size[progress.stack]
 
 

@@ -223,13 +223,13 @@ def _members(stacks: Stacks, stack: int) -> NDArray[np.int32]:
 
 
 @compiled
-def sort_members(stacks: Stacks, stack: int) -> int:
-    """Write a stack's hypotheses to ``stacks.numbers``, best first; return how many there are."""
+def sort_members(stacks: Stacks, stack: int, limits: Limits) -> None:
+    """Prune a stack, and write its hypotheses to ``stacks.numbers``, best first."""
     stacks = borrowed(stacks)
-    size = stacks.size[stack]
-    stacks.numbers[:size] = _members(stacks, stack)
-    sort_by_total(stacks.records, stacks.numbers[:size])
-    return size
+    prune(stacks, stack, limits)
+    numbers = stacks.numbers[: stacks.size[stack]]
+    numbers[:] = _members(stacks, stack)
+    sort_by_total(stacks.records, numbers)
 
 
 @compiled
