@@ -22,13 +22,12 @@ from moses_integration.ini.problems import Severity
 from moses_integration.text.preparation import escape, unescape
 from phrasescore.errors import counted, visible
 from phrasescore.table.input_files import CHECK_LINES, alignment_problem, open_input
-from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.table.phrase_table import BLANKS, line_tokens
 
 Knows: TypeAlias = Callable[[bytes], bool]
 # severity, fault, remedy, and a function that returns whether a line has the fault
 _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
-_BLANKS = b" \t\r"
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
@@ -73,13 +72,8 @@ class Text:
     def tokens(self) -> Iterator[bytes]:
         """Yield all tokens; if a token is factored, only its surface form."""
         for line in self.lines:
-            for token in words_of(line):
+            for token in line_tokens(line):
                 yield token.split(b"|", 1)[0] or token
-
-
-def words_of(line: bytes) -> list[bytes]:
-    """Split a line at spaces and tabs, without a final carriage return, as Moses does."""
-    return phrase_tokens(line.strip(_BLANKS))
 
 
 _ESCAPE = "escape the text: phrasescore preprocess"
@@ -87,7 +81,7 @@ _EMPTY: _Check = (
     "error",
     "an empty line, which tuning cannot handle",
     "delete this line here and in the other texts",
-    lambda line: not line.strip(_BLANKS),
+    lambda line: not line.strip(BLANKS),
 )
 _NOT_UTF8: _Check = (
     "warning",
@@ -99,7 +93,7 @@ _LABELS: _Check = (
     "error",
     "a word in brackets, at which Moses stops or crashes",
     _ESCAPE,
-    lambda line: any(_LABEL.fullmatch(word) for word in words_of(line)),
+    lambda line: any(_LABEL.fullmatch(word) for word in line_tokens(line)),
 )
 _BAR: _Check = (
     "error",

@@ -32,7 +32,7 @@ from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import read_lines
-from phrasescore.table.phrase_table import phrase_tokens
+from phrasescore.table.phrase_table import line_tokens
 
 # the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
 _MAX_RATIO, _MAX_LETTERS = 9.0, 1000
@@ -197,7 +197,7 @@ class TextSource:
         Raises:
             CorpusError: A line cannot be used.
         """
-        given = list(map(_words, lines)) if self.aligned else []
+        given = list(map(line_tokens, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
             numbered = enumerate(lines, first)
             decoded = [decode_line(line, self.path, number) for number, line in numbered]
@@ -208,7 +208,7 @@ class TextSource:
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
-        words = list(map(_words, lines))
+        words = list(map(line_tokens, lines))
         for number, (before, after) in enumerate(zip(given, words, strict=False), first):
             if len(before) != len(after):
                 raise CorpusError(
@@ -217,10 +217,6 @@ class TextSource:
                     "without --tokenize or --characters",
                 ).at(self.path, number)
         return words
-
-
-def _words(line: bytes) -> list[bytes]:
-    return phrase_tokens(line.strip(b" \t\r"))  # as Moses splits its input
 
 
 @dataclass(frozen=True)

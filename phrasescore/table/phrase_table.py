@@ -219,6 +219,11 @@ def phrase_tokens(phrase: bytes) -> list[bytes]:
     return words_of(phrase.replace(b"\t", b" "))
 
 
+def line_tokens(line: bytes) -> list[bytes]:
+    """Split a line of text as Moses does: at spaces and tabs, without a final carriage return."""
+    return phrase_tokens(line.strip(BLANKS))
+
+
 def scored_tokens(
     phrase: bytes, side: Side, factor: int = 0, *, hierarchical: bool = False
 ) -> list[bytes]:

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from moses_integration.doctor.texts import Text, words_of
+from moses_integration.doctor.texts import Text
 from moses_integration.ini.edits import find_table_feature
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import MosesIni
@@ -33,7 +33,7 @@ from phrasescore.errors import InputError
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.processes import usable_cores
 from phrasescore.table.input_files import read_lines
-from phrasescore.table.phrase_table import SIDES
+from phrasescore.table.phrase_table import SIDES, line_tokens
 from phrasescore.training.model_size import hidden_for, smallest
 from phrasescore.words import SHORTLIST_WORDS
 from tuning.experiment.runner import PROGRAM, CommandStep, command_step
@@ -269,7 +269,7 @@ class ImprovePlan:
         own = sum(count > 1 for count in counts.values())
         for text in self.target_texts[1:]:
             for line in read_lines(text):
-                counts.update(words_of(line))
+                counts.update(line_tokens(line))
         return max(1, own, min(sum(count > 1 for count in counts.values()), SHORTLIST_WORDS))
 
     def measure(self, time: float) -> CommandStep:

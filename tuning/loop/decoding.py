@@ -40,7 +40,7 @@ from phrasescore.runs.final_names import open_output
 from phrasescore.runs.processes import usable_cores
 from phrasescore.runs.progress import Progress, Say
 from phrasescore.table.input_files import misaligned_files, open_input, read_lines
-from phrasescore.table.phrase_table import PIPES, Side, phrase_tokens
+from phrasescore.table.phrase_table import BLANKS, PIPES, Side, phrase_tokens
 from phrasescore.words.known_words import first_words
 from tuning.loop.tuning_settings import TuningSettings
 
@@ -49,7 +49,6 @@ if TYPE_CHECKING:
     from moses_integration.decoder.loaded_input import LoadedInput
 
 FILTERED, SOURCE = "filtered", "source.txt"  # what `prepare` makes in the work folder
-_BLANKS = b" \t\r"
 # side of the dev set -> what knows its words, and what happens to unknown words
 _OWNERS: dict[Side, tuple[str, str]] = {
     "source": ("the phrase table", "they are copied as they are"),
@@ -68,7 +67,7 @@ def read_source(settings: TuningSettings, count: int, say: Say) -> list[bytes]:
     Raises:
         CorpusError: All lines are empty, or source and references differ in length.
     """
-    lines = [line.strip(_BLANKS) for line in read_lines(settings.source)]
+    lines = [line.strip(BLANKS) for line in read_lines(settings.source)]
     if not any(lines):
         raise CorpusError("there is no text to translate", path=settings.source)
     if len(lines) != count:
