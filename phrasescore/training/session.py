@@ -172,10 +172,6 @@ def _chosen_hidden(
     Times of different sizes were measured on CPUs; a GPU takes the usual size.
     """
     choice = settings.work_folder / _CHOICE
-    if earlier == "extendable":
-        hidden = load_weights(settings.model).settings.hidden
-        write_json(choice, {"hidden": hidden})  # for a call that resumes from a checkpoint
-        return int(hidden)
     if (settings.work_folder / LATEST).exists():
         with another_refused(choice):
             hidden = read_object(choice)["hidden"]
@@ -183,7 +179,9 @@ def _chosen_hidden(
                 raise ValueError(f"no run chooses {hidden!r} hidden units")
             return int(hidden)
     hidden = settings.usual_hidden
-    if choose_device(settings.device).type == "cpu":
+    if earlier == "extendable":
+        hidden = load_weights(settings.model).settings.hidden
+    elif choose_device(settings.device).type == "cpu":
         probe, time, kind = settings.sized(_PROBED), settings.max_time or 0.0, settings.learns_from
         model = _new_model(probe, pairs, parts)
         with contextlib.closing(Trainer(model, pairs, parts, probe)) as trainer:
@@ -194,7 +192,7 @@ def _chosen_hidden(
             f"choosing --hidden {hidden}: at the speed of this machine, such a model makes "
             f"{passes_of(hidden, passes, _PROBED, kind):.2f} passes over the pairs in the time"
         )
-    write_json(choice, {"hidden": hidden})
+    write_json(choice, {"hidden": hidden})  # for a call that resumes from a checkpoint
     return hidden
 
 
