@@ -28,12 +28,11 @@ from typing import TYPE_CHECKING
 
 from phrasescore.errors import CorpusError, NBestError, counted, located
 from phrasescore.table.input_files import finite_number, open_input, whole_number
-from phrasescore.table.phrase_table import words_of
+from phrasescore.table.phrase_table import SEPARATOR, words_of
 
 if TYPE_CHECKING:
     from phrasescore.generation.translator import Translated
 
-SEPARATOR = b" ||| "
 PIPES = b"|||"
 MAX_SENTENCES = 10**9 - 1  # sentence numbers are 32-bit integers in the arrays of whole lists
 CUT_REMEDY = "the decoder was stopped, or the disk was full: decode again"
@@ -360,8 +359,8 @@ def _read_spans(column: bytes) -> list[_Place]:
     for token in words_of(column):
         match = _SPAN.fullmatch(token)
         if match is None:
-            shown = token[:40].decode("utf-8", "replace")
-            raise NBestError(f"the segmentation has {shown!r}, expected a span such as 0-1=0-1")
+            shown = _shown(token)
+            raise NBestError(f"the segmentation has {shown}, expected a span such as 0-1=0-1")
         begin = int(match[1])
         places.append((begin, int(match[2] or begin) + 1, int(match[3])))
     return places
