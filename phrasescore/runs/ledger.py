@@ -325,9 +325,13 @@ class Ledger:
         """Return the file of a step's entry."""
         return self.folder / f"{name}.json"
 
+    def entry(self, name: str) -> Entry | None:
+        """Return the entry of a step; ``None`` if it was never begun."""
+        return read_entry(self.path(name))
+
     def finished_entry(self, name: str) -> Entry | None:
         """Return the entry of a step that has finished; ``None`` for any other step."""
-        entry = read_entry(self.path(name))
+        entry = self.entry(name)
         return entry if entry and entry.finished else None
 
     def do(
@@ -349,7 +353,7 @@ class Ledger:
         """
         settings = {**step.settings, **step.limits}
         now = Entry(settings, self.digests(step.inputs), __version__)
-        entry = read_entry(self.path(step.name))
+        entry = self.entry(step.name)
         # unfinished work may depend on its limits, as the learning rate of a training does
         limits = step.limits if entry and entry.finished else ()
         changes = [] if entry is None else differences(entry, now, step.inputs, limits)
@@ -481,7 +485,7 @@ def run_steps(
             final_names.remove_parts(path)  # left by a run that was killed
         ledger = Ledger(folder)
         for step in () if update else steps:
-            if (entry := read_entry(ledger.path(step.name))) is not None:
+            if (entry := ledger.entry(step.name)) is not None:
                 refuse_another(
                     entry,
                     dataclasses.replace(entry, settings=dict(step.settings)),

@@ -21,15 +21,7 @@ from phrasescore.model.folder import PROVENANCE
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.identity import provenance
 from phrasescore.runs.json_files import read_object
-from phrasescore.runs.ledger import (
-    RECORD,
-    Step,
-    begin,
-    entry_of,
-    has_finished,
-    read_entry,
-    write_entry,
-)
+from phrasescore.runs.ledger import RECORD, Step, begin, entry_of, has_finished, write_entry
 from phrasescore.runs.lock import held
 from phrasescore.runs.progress import Say, compiled_seconds
 from phrasescore.runs.results import RESULT, Record, Seconds, has_record, parse_record
@@ -354,7 +346,7 @@ class _Improvement:
         A finished step keeps a higher limit. Unfinished work may depend on its limit: if an earlier
         call began it with a lower one, a first step finishes it up to that limit.
         """
-        entry = read_entry(self._runner.ledger.path(name))
+        entry = self._runner.ledger.entry(name)
         old_limit = entry.settings.get(option, limit) if entry else limit
         if entry and entry.finished:
             return [make(max(old_limit, limit))]
