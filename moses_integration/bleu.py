@@ -182,9 +182,8 @@ def _count_matches(
             for place in range(start, min(start + ORDERS, offsets[i + 1])):
                 if tokens[place] == _UNKNOWN:
                     break
-                key = pair_key(node + 1, tokens[place])
-                child = slots[find_pair(slots, key)]
-                if child.key != key:
+                child = slots[find_pair(slots, pair_key(node + 1, tokens[place]))]
+                if child.key == 0:
                     break
                 node = np.int64(child.node)
                 if used[node] < limits[node]:

@@ -97,9 +97,8 @@ def score(tables: AutomatonTables, state: int, word: int) -> tuple[float, int]:
     while state != EMPTY_STATE:
         node = tables.nodes[state]
         if node.classes & own_class != np.uint64(0):
-            key = pair_key(state, word)
-            entry = tables.slots[find_pair(tables.slots, key)]
-            if entry.key == key:
+            entry = tables.slots[find_pair(tables.slots, pair_key(state, word))]
+            if entry.key != 0:
                 return log10 + entry.log10, np.int64(entry.next)
         log10 += node.backoff
         state = np.int64(node.suffix)
@@ -299,9 +298,8 @@ def _look_ahead(
 
 @compiled
 def _child(slots: Records, context: int, word: int) -> int:
-    key = pair_key(context, word)
-    entry = slots[find_pair(slots, key)]
-    return np.int64(entry.next) if entry.key == key else -1
+    entry = slots[find_pair(slots, pair_key(context, word))]
+    return np.int64(entry.next) if entry.key != 0 else -1
 
 
 @compiled

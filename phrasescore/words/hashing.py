@@ -60,7 +60,7 @@ def pair_key(first: int, second: int) -> np.uint64:
 
 @compiled
 def find_pair(slots: Records, key: np.uint64) -> int:
-    """Return the slot that holds ``key``, or the free slot for it."""
+    """Return the slot that holds ``key``, or the free slot for it, whose key is 0."""
     slots = borrowed(slots)
     digest = key * PAIR_FACTOR
     digest = (digest ^ (digest >> _SHIFT_32)) * PAIR_FACTOR

@@ -124,9 +124,8 @@ class PhraseTrie(NamedTuple):
 def child(trie: PhraseTrie, phrase: int, word: int) -> int:
     """Return the phrase that extends ``phrase`` by ``word``, or -1 if the input lacks it."""
     trie = borrowed(trie)
-    key = pair_key(phrase + 1, word)
-    entry = trie.slots[find_pair(trie.slots, key)]
-    return np.int64(entry.phrase) if entry.key == key else -1
+    entry = trie.slots[find_pair(trie.slots, pair_key(phrase + 1, word))]
+    return np.int64(entry.phrase) if entry.key != 0 else -1
 
 
 @compiled
