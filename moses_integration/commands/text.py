@@ -96,8 +96,7 @@ def preprocess(options: PreprocessOptions) -> None:
     --system, or the language and case of a system that was built elsewhere.
     """
     settings = options.text_settings()
-    truecase = preparation.read_truecaser(options.system, options.side, settings)
-    convert = preparation.Preprocessor(settings, truecase)
+    convert = preparation.preprocessor_of(options.system, options.side, settings)
     show_notes(language_notes([options.language]) if options.language else ())
     words = set[str]()
 

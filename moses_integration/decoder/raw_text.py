@@ -14,12 +14,7 @@ from pathlib import Path
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.output import DecodedSentence
 from moses_integration.decoder.settings import LONGEST_SENTENCE
-from moses_integration.text.preparation import (
-    Postprocessor,
-    Preprocessor,
-    read_settings,
-    read_truecaser,
-)
+from moses_integration.text.preparation import Postprocessor, preprocessor_of, read_settings
 from phrasescore.errors import located
 
 # a blank after the end of a sentence, which quotes and brackets may follow
@@ -66,7 +61,7 @@ class RawText:
                 line.
         """
         text = read_settings(ini)
-        prepare = Preprocessor(text.source, read_truecaser(ini, "source", text.source))
+        prepare = preprocessor_of(ini, "source", text.source)
         sentences, is_last = [], []
         for number, line in enumerate(lines, 1):
             with located(path or f"line {number}", number):

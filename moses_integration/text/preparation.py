@@ -324,6 +324,11 @@ class Preprocessor:
         return unicodedata.normalize(form, text) if form is not None else text
 
 
+def preprocessor_of(system: str | Path | None, side: Side, settings: TextSettings) -> Preprocessor:
+    """Return the preprocessor of one side of a system, with its truecaser; see `read_truecaser`."""
+    return Preprocessor(settings, read_truecaser(system, side, settings))
+
+
 class Postprocessor:
     """Turns lines of tokens, as a decoder prints them, into readable text.
 
