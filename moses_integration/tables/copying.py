@@ -222,13 +222,12 @@ def filtered_name(ini: MosesIni, feature: FeatureLine) -> str:
 
 def is_filterable(feature: FeatureLine) -> bool:
     """Return whether a feature reads a text table whose source phrases are words of the input."""
-    if feature.kind not in {*TEXT_TABLE_KINDS, _REORDERING} or "path" not in feature.options:
+    options = feature.options
+    if feature.kind not in {*TEXT_TABLE_KINDS, _REORDERING} or "path" not in options:
         return False
-    if feature.options.get("filterable") == "false" or find_binary_file(
-        feature.options["path"], feature.kind
-    ):
+    if find_binary_file(options["path"], feature.kind):
         return False
-    return feature.options.get("input-factor", "0") == "0"
+    return options.get("filterable") != "false" and options.get("input-factor", "0") == "0"
 
 
 def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
