@@ -276,8 +276,7 @@ def distinct_rows(*columns: NDArray[Any]) -> tuple[list[NDArray[Any]], NDArray[n
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Return the distinct values, ascending, and the index in them of each given value."""
     if int(values.max(initial=0)) > _PLACES_A_ROW * len(values):
-        distinct, codes = np.unique(values, return_inverse=True)
-        return distinct, codes
+        return np.unique(values, return_inverse=True)
     occurs = np.zeros(int(values.max(initial=0)) + 1, np.bool_)
     occurs[values] = True
     return np.flatnonzero(occurs).astype(values.dtype), (np.cumsum(occurs) - 1)[values]
