@@ -271,8 +271,7 @@ def _found_entries(table: NDArray[Any]) -> NDArray[Any]:
     An n-gram that the ARPA file lists twice has two entries. KenLM finds the first one after the
     free slot that precedes them.
     """
-    free = int(np.argmin(table["key"]))
-    entries = np.concatenate([table[free:], table[:free]])
+    entries = np.roll(table, -int(np.argmin(table["key"])))  # a free slot first
     entries = entries[entries["key"] != 0]
     return entries[np.unique(entries["key"], return_index=True)[1]]
 
