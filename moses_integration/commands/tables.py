@@ -46,7 +46,8 @@ class PruneOptions(Reordering, Result):
     significance: str | None = option(
         "LEVEL",
         "Keep pairs with -ln p above this number in Fisher's exact test on the table's counts. "
-        "a+e drops the pairs that, like both of their phrases, were seen once; a-e keeps them.",
+        "a+e drops the pairs that, like both of their phrases, have the count 1 (build with one "
+        "--aligner, because each one counts); a-e keeps them.",
         needs=("sentences",),
     )
     sentences: int | None = option(

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from moses_integration.decoder.loading.table_loading import ALIGNMENT_PROBLEM, parse_entries
 from moses_integration.doctor.findings import Diagnosis, place_of
-from moses_integration.doctor.texts import TextWords
+from moses_integration.doctor.texts import OF_REFERENCE, TextWords
 from moses_integration.ini.feature_kinds import BINARISERS, TEXT_TABLE_KINDS, component_count
 from moses_integration.ini.model_files import find_text_table
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
@@ -407,8 +407,7 @@ def _check_words(
     fate = "Moses copies such words as they are"
     source.check(found, sources, "the phrase table", fate, in_sources, in_targets)
     for text in references[:1]:
-        owner, fate = "the target side of the phrase table", "no translation has them"
-        text.check(found, targets, owner, fate, in_targets, in_sources)
+        text.check(found, targets, *OF_REFERENCE, in_targets, in_sources)
 
 
 def _check_reordering(

@@ -28,6 +28,11 @@ Knows: TypeAlias = Callable[[bytes], bool]
 # severity, fault, remedy, and a function that returns whether a line has the fault
 _Check: TypeAlias = tuple[Severity, str, str, Callable[[bytes], object]]
 
+# what should know the words of a reference, and what happens to others
+OF_REFERENCE = (
+    "the target side of the phrase table, for this source,",
+    "translations have such words only as copies",
+)
 _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5

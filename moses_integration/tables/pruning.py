@@ -186,7 +186,8 @@ class PruningReport:
         if missing := self._missing():
             lines.append(f"{counted(missing, 'listed pair')} not in the table")
         if counts.cramped:
-            lines.append(f"{counted(counts.cramped, 'pair')} extracted too often for --sentences")
+            what = "extracted too often for --sentences, perhaps because several aligners count"
+            lines.append(f"{counted(counts.cramped, 'pair')} {what}")
         if self.reordering is not None:
             kept, read = self.reordering.kept, self.reordering.lines
             lines.append(f"reordering table: {kept:,} of {counted(read, 'line')} kept")

@@ -249,9 +249,13 @@ class Trainer:
         if settings.max_epochs is not None and state.epoch >= settings.max_epochs:
             return True
         # at least one update: the first one may compile code, so the clock starts again after it
-        if settings.max_time is not None and state.updates and self._fraction() >= 1.0:
-            return True
-        return bool(settings.patience and state.since_best >= settings.patience)
+        is_late = settings.max_time is not None and state.updates and self._fraction() >= 1.0
+        return bool(is_late or self.is_out_of_patience)
+
+    @property
+    def is_out_of_patience(self) -> bool:
+        """Whether the last evaluations have brought no gain."""
+        return bool(self.settings.patience and self.state.since_best >= self.settings.patience)
 
     # -- evaluation ----------------------------------------------------------------------------
 

@@ -331,6 +331,8 @@ def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
     limit, parts = trainer.settings.max_epochs, trainer.split
     more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
     further = f"the same command with a larger {more} trains it further"
+    if trainer.is_out_of_patience:
+        further = "it has stopped getting better, so it needs more text"
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
         if figure is None:
             continue

@@ -286,6 +286,12 @@ def test_a_run_without_time_says_that_its_model_has_hardly_learnt(
     options = [*SMALL, "--max-epochs", "1", "--max-time", "1h", "--learning-rate", "1e-6"]
     done = phrasescore("train", table, "other", *options)
     assert "a larger --max-epochs trains it further" in done.stderr.decode(), "what ended the run"
+    numbers = np.random.default_rng(1).integers(50, size=(200, 10)).tolist()
+    random = tmp_path / "random.txt"
+    random.write_text("".join(" ".join(map(str, line)) + "\n" for line in numbers))
+    options = ["--kind", "feed-forward-lm", "--hidden", "16", "--patience", "1"]
+    done = phrasescore("train", random, "third", *options, "--learning-rate", "0.01")
+    assert "it has stopped getting better, so it needs more text" in done.stderr.decode()
 
 
 def test_less_than_one_pass_gets_a_warning(phrasescore: Phrasescore, table: Path) -> None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from moses_integration.doctor.examination import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
-from moses_integration.doctor.texts import MOST_UNKNOWN, Text, TextWords
+from moses_integration.doctor.texts import MOST_UNKNOWN, OF_REFERENCE, Text, TextWords
 from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.model_files import (
@@ -52,7 +52,7 @@ FILTERED, SOURCE = "filtered", "source.txt"  # what `prepare` makes in the work 
 # side of the dev set -> what knows its words, and what happens to unknown words
 _OWNERS: dict[Side, tuple[str, str]] = {
     "source": ("the phrase table", "they are copied as they are"),
-    "target": ("the target side of the phrase table", "no translation has them"),
+    "target": OF_REFERENCE,
 }
 
 
