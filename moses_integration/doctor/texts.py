@@ -83,8 +83,8 @@ class Text:
 
 _ESCAPE = "escape the text: phrasescore preprocess"
 _EMPTY: _Check = (
-    "error",
-    "an empty line, which tuning cannot handle",
+    "warning",
+    "an empty line, from which tuning learns nothing useful",
     "delete this line here and in the other texts",
     lambda line: not line.strip(BLANKS),
 )
