@@ -46,6 +46,7 @@ from tuning.metrics.system_comparison import ComparisonRecord
 _TIMED_STEP = "decode.untuned"  # its seconds tell how long a decoding takes
 _SHORT_TIME = 60.0  # seconds; too few to build, tune and train
 _CLEARLY_LONGER = 1.2  # if the steps take so many times the time, the user is told
+_SCORED = 0.2  # the time of scoring the table with a phrase model, relative to a pass of training
 _LEAST_PASSES = 0.25  # with fewer, a model hardly knows more than the frequencies of words
 _LICENCES = "LICEN[CS]E*"
 ALL_PARTS = "all parts"
@@ -221,9 +222,10 @@ class _Improvement:
         """Print the command of a step, with the time so far and the time left."""
         spent = self._spent
         told = f"{spent / 60:.0f} min"
-        if self._end is not None:
-            left = max(0.0, self._end - spent)
-            told += f", up to about {math.ceil(left / 60)} min left"
+        if self._end is not None and spent > self._end:
+            told += ", longer than foreseen"
+        elif self._end is not None:
+            told += f", up to about {math.ceil((self._end - spent) / 60)} min left"
         self._say(f"[{told}] {step.work}")
 
     def _relay(self, step: CommandStep) -> None:
@@ -305,15 +307,15 @@ class _Improvement:
         plan, passes = self._plan, dict[str, float]()
         parts = [part for lane in plan.lanes for part in lane]
         training, spent = sum(limits[part.name] for part in plan.lanes[-1]), self._spent
-        if (
-            self._time is not None
-            and (fit := self._phrase_passes(limits[PHRASE.name])) < _LEAST_PASSES
-        ):
+        fit = 1.0 if self._time is None else self._phrase_passes(limits[PHRASE.name])
+        if fit < _LEAST_PASSES:
             parts.remove(PHRASE)
             passes[PHRASE.name] = fit
             self._say_left_out(PHRASE.name, fit, training, spent)
             others = [[part for part in lane if part is not PHRASE] for lane in plan.lanes]
             limits = shared(training, others)
+        elif self._end is not None:
+            self._end += _SCORED * limits[PHRASE.name] / fit
         option = "--max-epochs" if self._time is None else "--max-time"
         trainings = [
             self._continued(
