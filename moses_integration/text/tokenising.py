@@ -81,7 +81,7 @@ _PAIR = (
     rf"(?<![^\W_'])'(?=[^\s'])(?:[^']|{_BETWEEN})*(?<=[^\s'])'(?![^\W_'])"
     rf"|‘(?:[^‘’]|{_BETWEEN})*’"
 )
-_OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])"
+_OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])|(?<=[^\W\d_])[´′`](?=[^\W\d_])"
 # the end of English names, which the tokens of English text have as a token of its own
 _POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")

@@ -48,6 +48,7 @@ def test_words_keep_their_marks(language: str, text: str, tokens: str) -> None:
         ("luo", "'Pentagon', Ochieng’ ma ‘Jo’s’", "' Pentagon ' , Ochieng’ ma ‘ Jo ’s ’"),
         ("hau", "'Yan sanda da ‘'yan'uwa’", "'Yan sanda da ‘ 'yan'uwa ’"),
         ("bbj", "pʉ̀’ e’ 5' ''Jo'' x", "pʉ̀’ e’ 5 ' ' ' Jo ' ' x"),
+        ("tar", "e´nérisa, 5´ re´", "e´nérisa , 5 ´ re ´"),
         ("en", "the boys' books", "the boys ' books"),
         ("en", "(https://x.org/?a=b_c).", "( https://x.org/?a=b_c ) ."),
         ("luo", "me@x.org, @s_hub's", "me@x.org , @s_hub 's"),
