@@ -57,6 +57,7 @@ def force_score(options: ForceScoreOptions) -> None:
         return
     for name, (largest, line) in comparison.largest.items():
         say(f"{name}: differs by up to {largest:.6f}, in line {line:,}")
-    say(f"{lines:,} lines, {comparison.beyond:,} of them off by more than {tolerance:g}")
+    off = f"{comparison.beyond:,} of them off by more than {tolerance:g}"
+    say(f"{lines:,} lines, {off}, besides the rounding to six digits")
     if comparison.beyond:
         raise click.exceptions.Exit(1)

@@ -122,6 +122,8 @@ class Tokenizer:
         from sacremoses.indic import NUKTAS, VIRAMAS
 
         self._tokenizer = MosesTokenizer(lang=language)
+        if language in ("ca", "ga"):  # Moses writes d' fhéadfadh, as in Italian; sacremoses cuts it
+            self._tokenizer.lang = "it"
         self._keeps_words = keeps_words
         self._apostrophes = apostrophes
         # sacremoses adds these marks, but not the Thai one, to the letters of tokenizer.perl
@@ -206,8 +208,10 @@ class Detokenizer:
     def __init__(self, language: str, *, apostrophes: bool = False) -> None:
         from sacremoses import MosesDetokenizer
 
-        # its rules for Czech fail at "a' - li", and join numbers to the word before
-        join = self._detokenizer = MosesDetokenizer(lang="" if language == "cs" else language)
+        # its rules for Czech fail at "a' - li", and join numbers to the word before; it has none
+        # for Catalan
+        rules = {"cs": "", "ca": "it"}.get(language, language)
+        join = self._detokenizer = MosesDetokenizer(lang=rules)
         opening, closing = next(
             quotes for codes, *quotes in _QUOTES if language in codes.split() or not codes
         )
@@ -222,8 +226,10 @@ class Detokenizer:
                 inside += "(?!['’]y)"
         else:
             # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
-            apostrophe = "’" if has_rules(language) and language not in ("ca", "ga") else "['’]"
+            apostrophe = "’" if has_rules(language) else "['’]"
             inside = rf"{after_word} {apostrophe} (?=[^\W\d_])"
+            if language == "ga":  # D' fhéadfadh in text that was cut before
+                inside += r"|(?<=\b[bdmBDM]) ' (?=[^\W\d_])"
             if language == "en":  # the boys’ books
                 inside = f"(?!(?<=s) ’(?!{_CONTRACTED})){inside}"
         self._inside = re.compile(f"{inside}|{_INSIDE}")

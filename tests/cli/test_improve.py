@@ -60,7 +60,7 @@ def test_killed_and_continued(phrasescore: Phrasescore, toy: ToySystem, tmp_path
     record = json.loads(done.stdout)
     assert "language-model" in record["kept"]
     assert record["benefits"]["language-model"]["low"] > 0
-    again = phrasescore(*call(toy, "better")).well()
+    again = phrasescore(*call(toy, "toy/../better")).well()
     assert b": done in " not in again.stderr
     assert again.stdout.decode().startswith(record["verdict"])
     other = tmp_path / "other"

@@ -93,12 +93,12 @@ def improve(options: ImproveOptions) -> None:
     from tuning.improvement.session import improve as run
 
     plan = ImprovePlan(
-        Path(options.output).absolute(),
-        None if options.system is None else Path(options.system).absolute(),
-        (options.parallel[0].absolute(), options.parallel[1].absolute()),
-        (options.source.absolute(), options.reference.absolute()),
+        Path(options.output).resolve(),
+        None if options.system is None else Path(options.system).resolve(),
+        (options.parallel[0].resolve(), options.parallel[1].resolve()),
+        (options.source.resolve(), options.reference.resolve()),
         options.build_options,
-        options.target_text and options.target_text.absolute(),
+        options.target_text and options.target_text.resolve(),
         options.seed,
     )
     record = run(plan, None if options.passes else options.time, options.passes, say)

@@ -59,7 +59,7 @@ def planned(settings: ExperimentSettings, output: str | Path) -> Plan:
         moses = find_moses(settings.decoder.program or None).absolute()
         refuse_in_moses(MosesIni.read(settings.folder / settings.data.system))
         settings = _without_language_models(settings)
-    plan = Plan(settings, Path(output).absolute(), moses)
+    plan = Plan(settings, Path(output).resolve(), moses)
     steps = plan.steps()
     texts = [plan.data(path) for text in plan.texts for path in (text.source, text.reference)]
     for path in (plan.data(settings.data.system), *texts):

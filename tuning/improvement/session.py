@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from moses_integration.doctor.texts import Text
 from moses_integration.ini.moses_ini import ini_of
 from moses_integration.system_building.build_settings import OR_LONGER
 from moses_integration.text.preparation import SETTINGS_FILE, read_settings
@@ -144,14 +145,15 @@ class _Improvement:
         self._plan, self._time, self._passes, self._say = plan, time, passes, say
         self._steps: list[CommandStep] = []
         self._end = time  # the foreseen seconds of all steps
-        self._costs = Costs.foreseen(0.0)  # until the first decoding
+        self._costs = Costs.foreseen(0.0, 0)  # until the first decoding
         self._runner = Runner(plan.folder, Path.cwd(), say, self._relay, self._announce)
 
     def run(self, warnings: tuple[str, ...]) -> ImproveRecord:
         """Run all steps, and write the page and the record, with warnings of the given texts."""
         plan = self._plan
         self._do(plan.first_steps())
-        self._costs = Costs.foreseen(self._seconds_of(_TIMED_STEP))
+        words = sum(1 for _ in Text.read(plan.dev_texts[0]).tokens())
+        self._costs = Costs.foreseen(self._seconds_of(_TIMED_STEP), words)
         rounds = self._costs.rounds_of_baseline(self._time)
         if self._time is not None:
             self._foresee(self._time, self._spent + self._costs.least(self._time, rounds))
@@ -279,7 +281,7 @@ class _Improvement:
             return {part.name: max(1.0, round(passes * part.passes)) for part in PARTS}, rounds
         time, weights = self._time, self._plan.folder / "baseline" / "weights.json"
         once = self._seconds_of(tuning_of("baseline")) / (rounds + 1)
-        self._costs = Costs(self._costs.decoding, once)
+        self._costs = replace(self._costs, round=once)
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
         divide = partial(self._costs.divided, time, self._spent, rounds)
         step = Step("time", divide, settings, (weights,), ())
@@ -407,7 +409,7 @@ def judged(found: SystemDifference | None, kept: Parts) -> tuple[str, Parts]:
         found: The gain of the parts over the baseline on the dev set.
         kept: The parts.
     """
-    if found is None:
+    if found is None or found.low == found.high == 0:
         return "No part is shown to help, so the result is the tuned baseline", ()
     names = ", ".join(part.name for part in kept)
     said = f"{_interval(found)} with {names} on the dev set, which the weights are fitted to"
