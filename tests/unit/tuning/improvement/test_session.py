@@ -92,7 +92,7 @@ def test_rounds_fit_into_the_time() -> None:
 def test_a_slow_decoding_takes_longer_than_the_time() -> None:
     """Four rounds for the baseline, two slow tunings with new parts, a quarter of the time."""
     least = Costs(40.0, 60.0, 10_000).least(480.0, 4)
-    assert least == pytest.approx(60 * 5 + 2 * 3 * (60 + 15) + 120 + 3 * 4 * 40)
+    assert least == pytest.approx(60 * 5 + 2 * 3 * (60 + 20) + 120 + 3 * 4 * 40)
 
 
 @pytest.mark.parametrize("training", [40.0, 200.0, 3000.0])
