@@ -15,14 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+from moses_integration.ini import model_files
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import (
-    FILTER_WORDS,
-    absolute_if_possible,
-    find_binary_file,
-    find_model_file,
-    named_paths,
-)
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from moses_integration.text.preparation import carry_settings
 from phrasescore.errors import InputError, PhraseTableError, ResumeError, SettingsError, located
@@ -180,18 +174,18 @@ def filter_system(
     with held(folder), only_regular_files(folder):
         if folder.exists():
             return _filtered(folder, asked), []
-        tables = [find_model_file(line.options["path"]) for line, _ in filtered]
+        tables = [model_files.find_model_file(line.options["path"]) for line, _ in filtered]
         phrases = PhraseFilter(text)
         done: list[FilteredTable] = []
         with scratch_folder(folder, 0o777) as part:
             for (line, name), table in zip(filtered, tables, strict=True):
                 done.append(FilteredTable(line.name, *filter_table(table, part / name, phrases)))
-                place = absolute_if_possible(folder / name)
+                place = model_files.absolute_if_possible(folder / name)
                 ini = ini.with_feature_option(line.name, "path", place)
             FilterRecord(asked, tuple(done)).write(part / RESULT)
             carry_settings(ini.path, part)
             words = sorted({word for line in text for word in _words(line)})
-            write_atomically(part / FILTER_WORDS, b"\n".join(words))
+            write_atomically(part / model_files.FILTER_WORDS, b"\n".join(words))
             write_atomically(part / INI_NAME, ini.to_bytes())
             part.rename(folder)
     return ini, done
@@ -225,7 +219,7 @@ def is_filterable(feature: FeatureLine) -> bool:
     options = feature.options
     if feature.kind not in {*TEXT_TABLE_KINDS, _REORDERING} or "path" not in options:
         return False
-    if find_binary_file(options["path"], feature.kind):
+    if model_files.find_binary_file(options["path"], feature.kind):
         return False
     return options.get("filterable") != "false" and options.get("input-factor", "0") == "0"
 
@@ -252,8 +246,8 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
     ini.refuse_rewriting()
     packed, originals = ini, dict[str, Path]()
     with scratch_folder(folder, 0o777) as part:
-        for line, key, named in named_paths(ini):
-            found = find_model_file(named, line.kind)
+        for line, key, named in model_files.named_paths(ini):
+            found = model_files.find_model_file(named, line.kind)
             option = "" if key == "path" else f"{key}."
             with located(ini.path, line.line):
                 name = file_name(f"{line.name}.{option}{found.name}", "")
@@ -263,7 +257,7 @@ def pack_system(ini: MosesIni, folder: Path) -> dict[str, Path]:
             ending = found.name.removeprefix(Path(named).name) if found.suffix != ".gz" else ""
             packed = packed.with_feature_option(line.name, key, name.removesuffix(ending))
         for index, named in enumerate(ini.values("weight-file")):
-            found, name = find_model_file(ini.resolved(named)), f"weights{index}"
+            found, name = model_files.find_model_file(ini.resolved(named)), f"weights{index}"
             _copy(found, part / name)
             originals[name] = found
             packed = packed.with_value("weight-file", index, name)

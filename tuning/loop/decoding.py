@@ -17,14 +17,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from moses_integration.doctor.examination import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, OF_REFERENCE, Text, TextWords
+from moses_integration.ini import model_files
 from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import (
-    absolute_if_possible,
-    find_model_file,
-    find_text_table,
-    with_absolute_paths,
-)
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.real_moses import (
     DecoderError,
@@ -120,9 +115,9 @@ def prepare(
     filtered_folder = folder / FILTERED
     for feature in filter(is_filterable, ini.features):
         # check before paths become absolute, so that an error shows the path as it was written
-        find_model_file(feature.options["path"])
+        model_files.find_model_file(feature.options["path"])
     refuse_unusable(ini, settings.decoder)
-    placed = with_absolute_paths(ini, absolute_if_possible)
+    placed = model_files.with_absolute_paths(ini, model_files.absolute_if_possible)
     filtered, tables = filter_system(placed, lines, filtered_folder)
     threads = settings.threads or usable_cores()
     if binary is None:
@@ -237,7 +232,7 @@ def check_dev_set(
 def text_tables(ini: MosesIni) -> list[Path]:
     """Return the phrase tables in text form, except pipes, which cannot be read again."""
     lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
-    return [path for line in lines if (path := find_text_table(line)) is not None]
+    return [path for line in lines if (path := model_files.find_text_table(line)) is not None]
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:
