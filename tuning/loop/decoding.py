@@ -14,6 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
+from moses_integration import real_moses
 from moses_integration.doctor.examination import refuse_unusable
 from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, OF_REFERENCE, Text, TextWords
@@ -21,14 +22,6 @@ from moses_integration.ini import model_files
 from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections
 from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
-from moses_integration.real_moses import (
-    DecoderError,
-    ExternalMoses,
-    check_features,
-    check_input,
-    copy_text,
-    find_moses,
-)
 from moses_integration.tables.copying import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
 from phrasescore.runs.final_names import open_output
@@ -104,8 +97,8 @@ def prepare(
     if settings.decoder == "moses":
         refuse_in_moses(ini)
         ini = with_sections(ini, MARKS_OFF)
-        binary = find_moses(settings.moses)
-    check_input(lines, settings.source)
+        binary = real_moses.find_moses(settings.moses)
+    real_moses.check_input(lines, settings.source)
     sentences: list[tuple[bytes, ...]] = []
     if binary is None:
         # imported here because runs with real Moses do not need the embedded decoder
@@ -124,9 +117,9 @@ def prepare(
         return EmbeddedDecoder(filtered, sentences, threads), tables
     text = folder / SOURCE
     if not text.exists():
-        check_features(binary, filtered, filtered_folder / INI_NAME)
-        copy_text(lines, text)
-    return ExternalMoses(binary, filtered_folder / INI_NAME, text, threads), tables
+        real_moses.check_features(binary, filtered, filtered_folder / INI_NAME)
+        real_moses.copy_text(lines, text)
+    return real_moses.ExternalMoses(binary, filtered_folder / INI_NAME, text, threads), tables
 
 
 @dataclass(frozen=True)
@@ -180,12 +173,12 @@ class EmbeddedDecoder:
                 lines += len(sentence)
                 progress.advance(1)
             if lines == 0:
-                raise DecoderError(
+                raise real_moses.DecoderError(
                     "no sentence has a translation", remedy="check the limits of the search"
                 )
 
 
-NBestDecoder: TypeAlias = EmbeddedDecoder | ExternalMoses
+NBestDecoder: TypeAlias = EmbeddedDecoder | real_moses.ExternalMoses
 
 
 def check_dev_set(
