@@ -14,7 +14,7 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from moses_integration.ini.edits import refuse_in_moses
 from moses_integration.ini.feature_weights import FeatureLayout, listed_sizes
@@ -29,7 +29,6 @@ _LABEL = re.compile(rb"\[[^\[\]]*\]")
 _WEIGHTS = re.compile(r"([^ =]+)= (.+)")
 _SECONDS = 600
 _LAST_LINES = 3
-_CAPTURED: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 
 
 class DecoderError(PhrasescoreError):
@@ -205,7 +204,7 @@ def check_features(binary: Path, ini: MosesIni, path: str | Path) -> None:
     refuse_in_moses(ini)
     command = [str(binary), "-f", str(path), "-show-weights"]
     try:
-        process = processes.run(command, timeout=_SECONDS, **_CAPTURED)
+        process = processes.run(command, timeout=_SECONDS, **processes.CAPTURED)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise DecoderError(f"{binary} cannot be run: {error}") from None
     if process.returncode:

@@ -8,7 +8,6 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -17,7 +16,7 @@ from phrasescore.commands.declarations import Options, command
 from phrasescore.commands.options import CORES
 from phrasescore.errors import PhrasescoreError, SettingsError, counted
 from phrasescore.runs.final_names import scratch_folder
-from phrasescore.runs.processes import phrasescore_command, run, usable_cores
+from phrasescore.runs.processes import CAPTURED, phrasescore_command, run, usable_cores
 from phrasescore.runs.progress import Progress
 
 _SENTENCES, _WORDS = 60, 40
@@ -97,9 +96,8 @@ def _kept_functions() -> int:
 
 def _run(folder: Path, command: str) -> None:
     """Run one command."""
-    pipes: dict[str, Any] = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     command_line = phrasescore_command(command.split())
-    done = run(command_line, cwd=folder, stdin=subprocess.DEVNULL, **pipes)
+    done = run(command_line, cwd=folder, stdin=subprocess.DEVNULL, **CAPTURED)
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
         raise PhrasescoreError(
