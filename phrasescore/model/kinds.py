@@ -73,8 +73,7 @@ class _ReadoutSettings(ModelSettings):
     @classmethod
     def completed(cls, sizes: Mapping[str, int]) -> dict[str, object]:
         """Return the settings by name; by default, ``maxout`` is half of ``hidden``."""
-        hidden = sizes.get("hidden", cls.hidden)
-        return {"maxout": max(1, hidden // 2), **sizes}
+        return {"maxout": max(1, sizes.get("hidden", cls.hidden) // 2), **sizes}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -154,8 +153,7 @@ class RnnSearchSettings(_SentenceModelSettings):
     @classmethod
     def completed(cls, sizes: Mapping[str, int]) -> dict[str, object]:
         """Return the settings by name; by default, ``alignment`` is ``hidden``, as in the paper."""
-        hidden = sizes.get("hidden", cls.hidden)
-        return {"alignment": hidden, **super().completed(sizes)}
+        return {"alignment": sizes.get("hidden", cls.hidden), **super().completed(sizes)}
 
 
 _LONGEST = 80  # maximum number of characters of a name in an error
