@@ -94,8 +94,7 @@ class Model:
         choose_device(device)
         self._loaded = load_model(folder)
         self._device, self._lock = device, threading.Lock()
-        settings = self._loaded.model.settings
-        kind = kind_named(settings.kind)
+        kind = kind_named(self._loaded.settings.kind)
         self.folder = Path(folder)
         self.kind, self.reads_source = kind.option, kind.reads_source
         self.direction = self._loaded.direction

@@ -84,8 +84,7 @@ def prune(options: PruneOptions) -> None:
     with resumable([options.table], [options.output]):
         report = prune_table(options.table, options.output, conditions, reordering=reordering)
         say(str(report))
-    made = provenance(settings=conditions.to_json())
-    options.show({**report.to_json(), "provenance": made})
+    options.show({**report.to_json(), "provenance": provenance(settings=conditions.to_json())})
 
 
 class FilterOptions(Options):

@@ -367,8 +367,7 @@ def format_weight(weight: float) -> str:
     >>> format_weight(0.2), format_weight(1.0), format_weight(-1e-05)
     ('0.2', '1', '-1e-05')
     """
-    text = repr(float(weight))
-    return text.removesuffix(".0")
+    return repr(float(weight)).removesuffix(".0")
 
 
 def _with_option(line: str, key: str, value: str) -> str:
