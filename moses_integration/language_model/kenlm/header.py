@@ -198,12 +198,11 @@ def read_words(text: NDArray[np.uint8], hashes: NDArray[np.uint64]) -> WordTable
         unfit = int(_take_words(words.arrays, text, ends, hashes))
     if unfit < ends.size:
         start = ends[unfit - 1] + 1 if unfit else 0
+        word = shown(text[start : ends[unfit]].tobytes())
         if hashes[unfit] in hashes[1:unfit]:
-            word = shown(text[start : ends[unfit]].tobytes())
             raise only_moses(f"the binary lists the word {word} twice")
         raise LanguageModelError(
-            f"the word {shown(text[start : ends[unfit]].tobytes())} at the end of the file is not "
-            "the one that the model was built with",
+            f"the word {word} at the end of the file is not the one that the model was built with",
             remedy="the file is damaged: copy or make it again",
         )
     return words
