@@ -29,6 +29,7 @@ _LEAVE_OUT_CURRENT_FOLDER = "import sys; sys.path[:] = filter(None, sys.path)\n"
 _RUN_PHRASESCORE = "from phrasescore.__main__ import main\nsys.argv[0] = 'phrasescore'\nmain()\n"
 # Python ignores these signals, and a child program would inherit the setting
 _IGNORED_BY_PYTHON = f"{signal.SIGPIPE:d},{signal.SIGXFSZ:d}"
+# options of `run` for a program whose output is read instead of shown
 CAPTURED: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
 _MAX_REPORT = 16  # maximum number of bytes of an error number
 
