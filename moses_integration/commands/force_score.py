@@ -32,7 +32,7 @@ def force_score(options: ForceScoreOptions) -> None:
     """Recompute every feature of the derivations in an n-best list of Moses or phrasescore.
 
     Each line of the list must show its segmentation into phrases (decode with
-    -include-segmentation-in-n-best or -t). Results may differ from Moses's values in the last of
+    --include-segmentation-in-n-best or -t). Results may differ from Moses's values in the last of
     six digits, because Moses adds in single precision. The scores that rescoring.json added stay as
     they are, and the second weights give the totals.
     """

@@ -50,7 +50,7 @@ def nbest(options: NBestOptions) -> None:
     trained with --direction target-source, of the source given the translation.
 
     Models of phrases give the sum of ln p of the phrase pairs of a candidate. They need the
-    segmentation into phrases: decode with -include-segmentation-in-n-best.
+    segmentation into phrases: decode with --include-segmentation-in-n-best.
 
     With --scores, numbers from another program, such as a Transformer, COMET or a rule of your own,
     become a feature. If smaller numbers are better, tuning finds a negative weight.

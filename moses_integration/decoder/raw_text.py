@@ -22,6 +22,9 @@ _END = re.compile(
     "(?:(?<= [.!?…।॥؟۔።။。！？])|(?<= [.!?…] [)”»’])|(?<= [.!?…] &quot;)) (?![)”»’])(?!&quot;)"
 )
 
+# words that the tokeniser of the source may have cut, such as the name Eto'o in English
+_CUT = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)+")
+
 
 @dataclass(frozen=True)
 class RawText:
@@ -30,12 +33,14 @@ class RawText:
     Args:
         sentences: The words of each sentence.
         is_last: Whether a sentence is the last one of its line.
+        cut: Words with apostrophes of each sentence's line, which a translation may have in pieces.
         restore: Turns the tokens of a translation into text.
         notes: Warnings for the user.
     """
 
     sentences: list[tuple[bytes, ...]]
     is_last: list[bool]
+    cut: list[list[str]]
     restore: Postprocessor
     notes: tuple[str, ...] = ()
 
@@ -62,7 +67,7 @@ class RawText:
         """
         text = read_settings(ini)
         prepare = preprocessor_of(ini, "source", text.source)
-        sentences, is_last = [], []
+        sentences, is_last, cut = [], [], []
         for number, line in enumerate(lines, 1):
             with located(path or f"line {number}", number):
                 parts = [
@@ -71,12 +76,16 @@ class RawText:
                 ]
             sentences += parts
             is_last += [False] * (len(parts) - 1) + [True]
-        return cls(sentences, is_last, Postprocessor(text.target), prepare.notes)
+            cut += [_CUT.findall(line)] * len(parts)
+        return cls(sentences, is_last, cut, Postprocessor(text.target), prepare.notes)
 
     def finished(self, decoded: DecodedSentence) -> bytes:
         """Return the finished translation of a sentence, with the blank or line feed after it."""
         words = b" ".join(decoded.words()) if len(decoded) else b""
         text = self.restore(words.decode("utf-8", "backslashreplace"))
+        for word in self.cut[decoded.number]:
+            pieces = " ?".join(re.split("(['’])", word))
+            text = re.sub(rf"\b{pieces}\b", word, text)
         return (text + ("\n" if self.is_last[decoded.number] else " ")).encode("utf-8")
 
 

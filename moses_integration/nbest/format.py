@@ -43,8 +43,8 @@ _MARK = re.compile(rb"\|(%b)-(%b)\|" % ((_PLACE,) * 2))
 # in a list, a blank precedes every word
 _MARK_IN_LIST = re.compile(rb" %b(?= |$)" % _MARK.pattern, re.MULTILINE)
 _SHOW_PHRASES = (
-    "make the list with -include-segmentation-in-n-best (moses and phrasescore decode have this "
-    "option; for mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"
+    "make the list with -include-segmentation-in-n-best (phrasescore decode: with two hyphens; "
+    "mert-moses.pl: --decoder-flags=-include-segmentation-in-n-best)"
 )
 _OTHER_SOURCE = "name the text that the list was made from"
 

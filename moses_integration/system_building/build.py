@@ -55,7 +55,7 @@ from phrasescore.table.line_assembly import Phrases
 _MIN_KEPT = 0.98
 _MANY_LEFT_OUT = (
     "more than 2 % of the sentence pairs were left out; look at the lines named below, and split "
-    f"long lines into sentences{OR_LONGER}"
+    f"lines that are too long into sentences{OR_LONGER}"
 )
 _LINES_AT_ONCE = 10_000
 

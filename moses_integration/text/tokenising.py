@@ -220,10 +220,8 @@ class Detokenizer:
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
         after_word = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f]))"
-        if apostrophes:  # 's, or a word of the source that was cut
-            inside = rf"{after_word} (?=['’][^\W\d_])"
-            if language in ("ha", "hau"):  # words begin with 'y
-                inside += "(?!['’]y)"
+        if apostrophes:  # other words may begin with an apostrophe
+            inside = rf"{after_word} (?=['’]s(?![^\W\d_]))"
         else:
             # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
             apostrophe = "’" if has_rules(language) else "['’]"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,17 @@ def test_raw_lines_become_finished_lines(phrasescore: Phrasescore, ini: Path) ->
     assert b"prepared before" not in done.stderr
     twice = phrasescore("decode", ini, "--raw", stdin=b"s0 &apos; s1 .\n").stderr
     assert b"warning: 1 line with entities such as &apos;, now escaped once more" in twice
+
+
+def test_names_that_the_source_cuts_are_joined(phrasescore: Phrasescore, ini: Path) -> None:
+    """A copied name comes in pieces of the source's tokens; its line tells how it was written."""
+    source = TextSettings("en", tokenizer="unicode", form="NFC")
+    write_settings(
+        ini.parent, SystemText(source, replace(source, language="pcm", apostrophes=True))
+    )
+    done = phrasescore("decode", ini, "--raw", stdin="Samuel Eto'o, N’Djamena.\n".encode())
+    words = done.well().stdout.decode().replace(",", " ").replace(".", " ").split()
+    assert {"Samuel", "Eto'o", "N’Djamena"} <= {*words}
 
 
 def test_raw_text_for_a_system_that_does_not_cut_words(phrasescore: Phrasescore, ini: Path) -> None:

@@ -271,8 +271,9 @@ class Runner:
         error = PhrasescoreError(
             f"the step {step.name} {how}",
             path=self.log(step),
-            remedy="correct the cause and run the same command again; finished steps are kept. The "
-            "last lines:\n  " + "\n  ".join(lines[-_LAST_LINES:]).rstrip("."),
+            remedy="correct the cause and run the same command again, which keeps finished steps; "
+            "for other texts or options, name a new folder. The last lines:\n  "
+            + "\n  ".join(lines[-_LAST_LINES:]).rstrip("."),
         )
         if status in _STATUSES:
             error.exit_code = status

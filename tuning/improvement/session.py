@@ -184,6 +184,10 @@ class _Improvement:
         final = name if kept else "baseline"
         self._end = self._end and self._spent
         self._do([plan.pack(final)])
+        if self._time is not None and self._spent > _CLEARLY_LONGER * self._time:
+            self._say(
+                f"note: all steps took {self._spent / 60:.0f} min, which is longer than --time"
+            )
         tuning = self._last_step(tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": [*plan.build]}
         baseline = points(self._tuned("baseline").bleu)
@@ -253,9 +257,8 @@ class _Improvement:
 
     @property
     def _seconds(self) -> dict[str, float]:
-        """The seconds of each finished step, also of earlier calls."""
-        done = [step.name for step in self._steps if step.name in self._runner.done]
-        entries = {name: self._runner.ledger.finished_entry(name) for name in done}
+        """The seconds of each step so far, also of earlier calls."""
+        entries = {step.name: self._runner.ledger.entry(step.name) for step in self._steps}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     def _last_step(self, name: str) -> CommandStep:
@@ -269,7 +272,7 @@ class _Improvement:
 
     @property
     def _spent(self) -> float:
-        """The seconds of all finished steps; lanes of trainings run at the same time."""
+        """The seconds of all steps so far; lanes of trainings run at the same time."""
         seconds = dict(self._seconds)
         lanes = [sum(seconds.pop(part.training, 0.0) for part in lane) for lane in self._plan.lanes]
         return sum(seconds.values()) + max(lanes)

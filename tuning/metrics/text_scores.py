@@ -198,10 +198,11 @@ class ReferenceTexts:
         notes = []
         if (empty := sum(not line.strip(" ") for line in lines)) > self.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
-        if not self._escaped and any(_ESCAPED.search(line) for line in lines):
+        why = "which --tokenize cuts" if self._escaped else "but the references have none"
+        is_odd = self._tokenizer is not None or not self._escaped
+        if is_odd and any(_ESCAPED.search(line) for line in lines):
             notes.append(
-                f"{path} has escapes such as &apos;, but the references have none: "
-                "undo them with phrasescore postprocess"
+                f"{path} has escapes such as &apos;, {why}: undo them with phrasescore postprocess"
             )
         is_raw = looks_raw(self.lines[0])
         if is_raw and _looks_tokenised(lines):
