@@ -110,6 +110,17 @@ def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) 
     assert note in notes[0]
 
 
+def test_escapes_that_a_tokeniser_cuts_are_noted(tmp_path: Path) -> None:
+    """Of two texts with escapes, 13a makes words such as apos, which match."""
+    lines = write(tmp_path / "tokens", ["a b", "c &apos;d"])
+    noted = {
+        name: [*ReferenceTexts([lines], TextScoring(tokenize=name)).score(lines).notes]
+        for name in ("none", "13a")
+    }
+    assert not noted["none"]
+    assert "has escapes such as &apos;, which --tokenize cuts" in noted["13a"][0]
+
+
 def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     """TER of long lines would take minutes: it is null, and a note says why; others have scores."""
     words = [str(word) for word in range(1000)]
