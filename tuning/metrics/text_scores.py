@@ -22,6 +22,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import is_normalized
 
 import numpy as np
 import rapidfuzz
@@ -194,16 +195,20 @@ class ReferenceTexts:
                 remedy="source, translations and references must be of the same text, line by line",
             )
 
+    def _differences(self, lines: Sequence[str], path: Path) -> Iterator[str]:
+        """Note how a translation is written in another way than the references."""
+        if self._tokenizer is not None or not self._escaped:
+            why = "which --tokenize cuts" if self._escaped else "but the references have none"
+            if any(_ESCAPED.search(line) for line in lines):
+                yield f"{path} has escapes such as &apos;, {why}: use phrasescore postprocess"
+        texts = lines, *self.lines
+        if len({all(is_normalized("NFC", line) for line in text) for text in texts}) > 1:
+            yield f"{path} and the references differ in their Unicode form: convert all to NFC"
+
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
-        notes = []
+        notes = [*self._differences(lines, path)]
         if (empty := sum(not line.strip(" ") for line in lines)) > self.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
-        why = "which --tokenize cuts" if self._escaped else "but the references have none"
-        is_odd = self._tokenizer is not None or not self._escaped
-        if is_odd and any(_ESCAPED.search(line) for line in lines):
-            notes.append(
-                f"{path} has escapes such as &apos;, {why}: undo them with phrasescore postprocess"
-            )
         is_raw = looks_raw(self.lines[0])
         if is_raw and _looks_tokenised(lines):
             notes.append(
