@@ -208,8 +208,8 @@ class Detokenizer:
     def __init__(self, language: str, *, apostrophes: bool = False) -> None:
         from sacremoses import MosesDetokenizer
 
-        # its rules for Czech fail at "a' - li", and join numbers to the word before; it has none
-        # for Catalan
+        # the rules of sacremoses for Czech fail at "a' - li" and join numbers to the word before,
+        # and it has none for Catalan
         rules = {"cs": "", "ca": "it"}.get(language, language)
         join = self._detokenizer = MosesDetokenizer(lang=rules)
         opening, closing = next(

@@ -151,6 +151,7 @@ class ReferenceTexts:
             self.scoring.metrics,
         )
         self._escaped = any(_ESCAPED.search(line) for lines in texts for line in lines)
+        self._forms = set(map(_is_nfc, texts))
         self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
 
     def __len__(self) -> int:
@@ -201,8 +202,7 @@ class ReferenceTexts:
             why = "which --tokenize cuts" if self._escaped else "but the references have none"
             if any(_ESCAPED.search(line) for line in lines):
                 yield f"{path} has escapes such as &apos;, {why}: use phrasescore postprocess"
-        texts = lines, *self.lines
-        if len({all(is_normalized("NFC", line) for line in text) for text in texts}) > 1:
+        if len({*self._forms, _is_nfc(lines)}) > 1:
             yield f"{path} and the references differ in their Unicode form: convert all to NFC"
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
@@ -237,6 +237,10 @@ class ReferenceTexts:
             notes.append(f"{path}: {problem}; {CHECK_LINES}")
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *line_end_notes(texts)]
+
+
+def _is_nfc(lines: Sequence[str]) -> bool:
+    return all(is_normalized("NFC", line) for line in lines)
 
 
 def _looks_tokenised(lines: Sequence[str]) -> bool:
