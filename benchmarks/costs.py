@@ -37,6 +37,7 @@ def run(command: list[str], *, folder: Path, cache: Path | None = None) -> Cost:
         cache: The folder of numba's compile cache; ``None`` for the usual folder.
     """
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # else each start compiles the sources anew
     if cache is not None:
         environment["NUMBA_CACHE_DIR"] = str(cache)
     measuring = [sys.executable, "-m", "benchmarks.costs", *command]

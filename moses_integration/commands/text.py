@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
-from itertools import islice
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from moses_integration.text import preparation
@@ -15,12 +15,9 @@ from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT
 from phrasescore.errors import InputError
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
-from phrasescore.table.phrase_table import SIDES, Side
+from phrasescore.table.phrase_table import Side
 
-# distinct words of the text that are looked up; fewer than the second number tell nothing
-_WORDS, _FEWEST_WORDS = 2000, 20
-_LINES = 10_000  # lines of each side's training text that are read
-_MIN_DIFFERENCE = 0.2  # languages share names and numbers
+_WORDS = 2000  # distinct words of the text that are looked up
 
 
 def _side(default: Side) -> Field:
@@ -98,7 +95,7 @@ def preprocess(options: PreprocessOptions) -> None:
     settings = options.text_settings()
     convert = preparation.preprocessor_of(options.system, options.side, settings)
     show_notes(language_notes([options.language]) if options.language else ())
-    words = set[str]()
+    words = Counter[str]()
 
     def convert_and_collect(line: str) -> str:
         tokens = convert(line)
@@ -107,29 +104,9 @@ def preprocess(options: PreprocessOptions) -> None:
         return tokens
 
     _convert(options.text, options.output, convert_and_collect, "preprocess")
-    warnings = _side_warning(Path(options.system), options.side, words) if options.system else ()
-    for note in (*convert.notes, *warnings):
+    doubt = preparation.wrong_language(options.system, options.side, words)
+    for note in (*convert.notes, *([f"warning: {doubt} (--side)"] if doubt else [])):
         say(note)
-
-
-def _side_warning(system: Path, side: Side, words: set[str]) -> Iterator[str]:
-    """Yield a warning if the training text of the other side has many more of the words."""
-    if len(words) < _FEWEST_WORDS:
-        return
-    other = SIDES[1 - SIDES.index(side)]
-    shares = []
-    for each in (side, other):
-        corpus = system / f"corpus.{each}.gz"
-        if not corpus.exists():
-            return
-        lines = islice(preparation.read_text(corpus), _LINES)
-        known = {word for line in lines for word in line.split(" ")}
-        shares.append(len(words & known) / len(words))
-    if shares[1] > shares[0] + _MIN_DIFFERENCE:
-        yield (
-            f"warning: {system} has {shares[1]:.0%} of this text's words on its {other} side, and "
-            f"{shares[0]:.0%} on its {side} side: does the text need --side {other}?"
-        )
 
 
 @command("postprocess", PostprocessOptions)

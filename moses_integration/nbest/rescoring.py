@@ -14,7 +14,7 @@ import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -298,12 +298,14 @@ class NBestCounts(LineCounts):
         scored: Distinct pairs that were scored, added up over the blocks.
         copied: Unknown words that Moses copied or dropped, which get 0.
         translations: Distinct whole translations that were scored, added up over the blocks.
+        sentences: Sentences up to that of the last candidate, also those without candidates.
     """
 
     pairs: int = 0
     scored: int = 0
     copied: int = 0
     translations: int = 0
+    sentences: int = 0
 
     def __str__(self) -> str:
         text = counted(self.lines, "candidate")
@@ -388,6 +390,10 @@ class NBestRescoring:
         def check_ends(_: Path, counts: NBestCounts) -> None:
             for each in self.scores:
                 each.check_end(counts.lines)
+            if self.sentences is not None and counts.sentences < len(self.sentences):
+                listed, lines = counted(counts.sentences, "sentence"), len(self.sentences)
+                said = f"warning: the list ends after {listed}, but {self.source} has {lines:,}"
+                click.echo(f"{said}: is it the text that the list was made from?", err=True)
 
         return stream.write(output, check_ends).counts
 
@@ -412,6 +418,8 @@ class NBestRescoring:
             with located(self.path, number):
                 candidates.append(self._read(line))
         counts, columns = score_candidates(self.models, candidates, self.table_words)
+        last = whole_number(split_columns(lines[-1])[0].strip(b" "), MAX_SENTENCES) or 0
+        counts = replace(counts, sentences=last + 1 - before.sentences)
         for each in self.scores:
             columns.append(each.of_candidates(before.lines, len(candidates)))
         for name, command in self.programs.items():

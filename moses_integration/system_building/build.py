@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import shutil
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -40,7 +42,12 @@ from moses_integration.system_building.word_alignment import (
     read_kept_links,
     read_links,
 )
-from moses_integration.text.preparation import read_truecaser, write_settings
+from moses_integration.text.preparation import (
+    read_text,
+    read_truecaser,
+    write_settings,
+    wrong_language,
+)
 from moses_integration.text.tokenising import language_notes
 from phrasescore.errors import CorpusError
 from phrasescore.runs.file_kinds import only_regular_files
@@ -261,10 +268,14 @@ class _Builder:
         truecase = read_truecaser(self._folder.path, "target", target)
         text = self._folder.work / "text.gz"
         done = prepare_corpus([TextSource(path, target, truecase)], [text], None)
+        lines = itertools.islice(read_text(text), _LINES_AT_ONCE)
+        words = Counter(word for line in lines for word in line.rstrip().split(" "))
+        doubt = wrong_language(self._folder.path, "target", words)
         estimated = self._estimate(text, model)
         text.unlink()
-        notes = list(done.notes)
-        return {"lines": len(done.kept), "words": done.words[0], "notes": notes} | estimated
+        counts = {"lines": len(done.kept), "words": done.words[0]} | estimated
+        warnings = [f"{path}: {doubt}"] if doubt else []
+        return counts | {"warnings": warnings, "notes": list(done.notes)}
 
     def _estimate(self, text: Path, model: Path) -> dict[str, object]:
         vars(self).pop("_corpus", None)  # frees the memory of the corpus

@@ -30,7 +30,7 @@ from phrasescore.errors import CorpusError, InputError, SettingsError, counted
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.table.input_files import read_lines
-from phrasescore.table.phrase_table import Side
+from phrasescore.table.phrase_table import SIDES, Side
 
 SETTINGS_FILE = "text.json"
 TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
@@ -56,6 +56,11 @@ _FIRST_LETTER = re.compile(r"[^\W\d_]")
 _INITIAL = re.compile(r"\A(?!\S*://|\S+@|www\.)(&apos;|['’]|)([^\W\d_])")
 # after these tokens a sentence begins
 _ENDS = {".", ":", "?", "!"}
+# fewer distinct words, or fewer lines of the training text, tell little about the language
+_FEWEST_WORDS, _LINES = 20, 10_000
+# Languages share names and numbers. Of 12 languages, the least similar dev set has 48 % of its
+# words in the training text; of texts in other languages, all but those of Spanish have under 34 %.
+_CLEAR, _FEWEST_KNOWN = 0.2, 0.35
 # these tokens may stand before the first word of a sentence
 _OPENING = {"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"}
 
@@ -361,6 +366,37 @@ class Postprocessor:
         if self._capitalize:
             text = _FIRST_LETTER.sub(lambda letter: letter[0].title(), text, count=1)
         return text
+
+
+def wrong_language(system: str | Path | None, side: Side, words: Counter[str]) -> str:
+    """Return a question to the user if a text seems to be in another language, otherwise "".
+
+    Args:
+        system: The folder of a system. Without it, or without its training text in it, nothing is
+            asked.
+        side: The side of the system to which the text is said to belong.
+        words: The counts of the words of the text, or of its first lines.
+    """
+    sides = side, SIDES[1 - SIDES.index(side)]
+    corpora = [Path(system or "/", f"corpus.{each}.gz") for each in sides]
+    if not (system and len(words) >= _FEWEST_WORDS and all(map(Path.exists, corpora))):
+        return ""
+    shares = []
+    for corpus in corpora:
+        lines = itertools.islice(read_text(corpus), _LINES)
+        known = {word for line in lines for word in line.split(" ")}
+        shares.append(sum(words[word] for word in words.keys() & known) / words.total())
+    own, other = shares
+    if other > own + _CLEAR:
+        asked = f"is it text of the {sides[1]} side?"
+    elif own < _FEWEST_KNOWN:
+        asked = "is it in the right language?"
+    else:
+        return ""
+    return (
+        f"{system} has {own:.0%} of this text's words on its {side} side, and {other:.0%} on its "
+        f"{sides[1]} side: {asked}"
+    )
 
 
 def read_text(path: str | Path) -> Iterator[str]:

@@ -65,9 +65,11 @@ def test_further_text_of_words(
     assert "[distortion-limit]\n0\n" in ini
     assert not (tmp_path / "system" / "reordering-table.gz").exists()
     phrasescore("decode", "system/moses.ini", stdin=b"w1 w2 w3\n").well()
-    (tmp_path / "more").write_text("other words\n")
+    (tmp_path / "more").write_text(" ".join(f"other{n}" for n in range(30)) + "\n")
     done = phrasescore(*command, *more, "--update")
     assert done.stderr.count(b"(done before)") == 4
+    assert b"warning: more: " in done.stderr
+    assert b"is it in the right language?" in done.stderr
 
 
 def test_raw_text_in_any_script(phrasescore: Phrasescore, tmp_path: Path) -> None:

@@ -99,6 +99,9 @@ def test_a_source_that_the_model_does_not_know(tmp_path: Path, phrasescore: Phra
         done = phrasescore(*common).well()
         assert done.stderr.count(b"warning: the model does not know most of these") == warnings
         assert done.stderr.count(b"100.00% of the words of the source text are") == warnings
+    (tmp_path / "source").write_bytes(b"the house\nthe house\n")
+    done = phrasescore(*common)
+    assert b"warning: the list ends after 1 sentence, but source has 2: is it" in done.stderr
 
 
 def _list_of(candidates: int) -> bytes:

@@ -48,7 +48,7 @@ def test_files_sides_and_options_overrule_the_system(
 
 
 def test_the_text_of_the_other_side_gets_a_warning(phrasescore: Phrasescore, system: Path) -> None:
-    """Its words are those of the other side's training text."""
+    """Its words are those of the other side's training text; a third language is told, too."""
     words = {side: [b"%c%d" % (side[0].encode(), n) for n in range(30)] for side in SIDES}
     for side, known in words.items():
         with gzip.open(system / f"corpus.{side}.gz", "wb") as stream:
@@ -56,9 +56,11 @@ def test_the_text_of_the_other_side_gets_a_warning(phrasescore: Phrasescore, sys
     command, text = ("preprocess", "--system", "system", "--side"), b" ".join(words["target"])
     wrong = phrasescore(*command, "source", stdin=text + b" s0\n").well()
     told = (
-        b"system has 97% of this text's words on its target side, and 3% on its source side: does"
+        b"system has 3% of this text's words on its source side, and 97% on its target side: is it "
     )
-    assert told in wrong.stderr
+    assert told + b"text of the target side? (--side)" in wrong.stderr
+    third = b" ".join(b"other%d" % n for n in range(30))
+    assert b"is it in the right language?" in phrasescore(*command, "target", stdin=third).stderr
     assert phrasescore(*command, "target", stdin=text).stderr == b""
     assert phrasescore(*command, "source", stdin=b"t0 t1\n").stderr == b""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from moses_integration.doctor.texts import Text, TextWords
 from moses_integration.ini.rescoring_file import Rescoring
@@ -14,6 +15,7 @@ from phrasescore.table.input_files import file_looks_raw, misaligned_files, read
 from phrasescore.table.phrase_table import SIDES
 from tuning.improvement.plan import ImprovePlan
 
+_LINES = 10_000  # lines of another text of the target language whose words are compared
 _CLEAR = 0.2  # languages share names and numbers, so a smaller difference may be chance
 # what Moses's preparation makes of characters; raw text has them in few lines
 _ENTITY, _FEW = re.compile(rb"&(?:apos|quot|#9[13]|#124);"), 0.02
@@ -35,23 +37,29 @@ def check_texts(plan: ImprovePlan) -> None:
             problem = "this system has models that rescore"
             remedy = "name its moses.ini, to improve its search alone"
             raise SettingsError(problem, path=plan.system, remedy=remedy)
-    more = plan.target_text
-    if more is not None and not any(line.strip() for line in read_lines(more)):
-        raise InputError("the text contains no sentence", path=more)
+    more_texts = []
+    if (path := plan.target_text) is not None:
+        if not any(line.strip() for line in read_lines(path)):
+            raise InputError("the text contains no sentence", path=path)
+        more_texts.append(Text(str(path), tuple(islice(read_lines(path), _LINES)), True))
     texts = [[Text.read(path) for path in pair] for pair in (plan.parallel, plan.dev)]
     for source, target in texts:
         _check_pair(source, target)
     for text in texts[1] if plan.system is None else ():  # `preprocess` reads them after `build`
         for number, line in enumerate(text.lines, 1):
             decode_line(line, text.path, number)
-    words = TextWords(texts[1][0].tokens())
-    own, other = (1 - words.unknown_share(set(each.tokens()).__contains__) for each in texts[0])
-    if other > own + _CLEAR:
-        raise SettingsError(
-            f"the parallel text has {other:.0%} of the words of {plan.dev[0]} on its target side, "
-            f"and {own:.0%} on its source side",
-            remedy="swap --source and --reference, or the two files of --parallel",
-        )
+    known = [set(each.tokens()).__contains__ for each in texts[0]]
+    for text, side in zip((*texts[1], *more_texts), (*SIDES, SIDES[1]), strict=False):
+        words = TextWords(text.tokens())
+        shares = [1 - words.unknown_share(each) for each in known]
+        own, other = shares if side == "source" else shares[::-1]
+        if other > own + _CLEAR:
+            remedy = "swap --source and --reference, or the two files of --parallel"
+            raise SettingsError(
+                f"the parallel text has {shares[0]:.0%} of the words of {text.path} on its source "
+                f"side, and {shares[1]:.0%} on its target side",
+                remedy="give text of the target language" if text in more_texts else remedy,
+            )
 
 
 def _check_pair(source: Text, target: Text) -> None:

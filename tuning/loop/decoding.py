@@ -194,7 +194,8 @@ def check_dev_set(
         say: Prints a warning.
 
     Raises:
-        CorpusError: The tables know less than half of the tokens of a text, too few to tune with.
+        CorpusError: The tables know less than half of the tokens of a text, which is spelt in
+            another way, or seems to be in another language.
     """
     if not (whole_tables := text_tables(ini)):
         return
@@ -215,11 +216,12 @@ def check_dev_set(
         words, found = TextWords(text.tokens(), text.path), Diagnosis()
         opposite = _surfaces(spellings["source" if number else "target"]).__contains__
         words.check(found, known.__contains__, owner, effect, other.__contains__, opposite)
-        bad = [each for each in found.findings if each.severity != "note"]
-        if bad and words.unknown_share(known.__contains__) > MOST_UNKNOWN:
-            raise CorpusError(bad[0].what, path=bad[0].where, remedy=bad[0].remedy)
-        for each in bad:
-            say(f"warning: {each.where}: {each.what}; {each.remedy}")
+        few_known = words.unknown_share(known.__contains__) > MOST_UNKNOWN
+        for each in found.findings:
+            if few_known and each.severity == "error":
+                raise CorpusError(each.what, path=each.where, remedy=each.remedy)
+            if each.severity != "note":
+                say(f"warning: {each.where}: {each.what}; {each.remedy}")
 
 
 def text_tables(ini: MosesIni) -> list[Path]:

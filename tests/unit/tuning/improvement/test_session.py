@@ -155,8 +155,10 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
     toy = write_toy_system(tmp_path / "toy")
     texts = toy.source, toy.reference
     check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, texts))
-    with pytest.raises(SettingsError, match=r"has 100% of the words of .* on its target side"):
+    with pytest.raises(SettingsError, match=r"words of .* its source side, and 100% on its target"):
         check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, texts[::-1]))
+    with pytest.raises(SettingsError, match="Give text of the target language"):
+        check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, texts, target_text=toy.source))
     short = tmp_path / "short"
     short.write_bytes(b"s1\n")
     for wrong in ((toy.source, short), (short, toy.reference)):

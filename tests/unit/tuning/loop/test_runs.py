@@ -243,6 +243,18 @@ def test_swapped_texts(run: Run) -> None:
     assert (run.folder / "tuned/text.json").exists()
 
 
+def test_many_unknown_words(run: Run) -> None:
+    """Words with many forms may be unknown more often than known; tuning warns and goes on."""
+    lines = run.toy.source.read_bytes().splitlines()
+    more = [
+        b" ".join([line, *(b"new%d" % n for n in range(line.count(b" ") + 2))]) for line in lines
+    ]
+    run.toy.source.write_bytes(b"\n".join(more) + b"\n")
+    run.tune()
+    assert any(said.startswith("warning: ") and "does not know" in said for said in run.said)
+    assert run.weights()["bleu"] > 0
+
+
 def test_a_refusal_keeps_begun_work(run: Run) -> None:
     """If the checks fail after a step was done, the filtered tables and the step stay."""
     run.tune()
