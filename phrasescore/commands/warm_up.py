@@ -99,7 +99,7 @@ def _run(folder: Path, command: str) -> None:
     command_line = phrasescore_command(command.split())
     done = run(command_line, cwd=folder, stdin=subprocess.DEVNULL, **CAPTURED)
     if done.returncode:
-        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[-1]
+        said = done.stderr.decode("utf-8", "replace").strip(".\n ").split("\n")[-1]
         raise PhrasescoreError(
             f"`phrasescore {command}` failed on a small test text: {said}",
             remedy="correct the cause of that message, then run warm-up again",
