@@ -16,11 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.decoder.features.derivations import (
-    Derivations,
-    FeatureTables,
-    feature_values,
-)
+from moses_integration.decoder.features.derivations import Derivations, FeatureTables
 from moses_integration.decoder.features.features import FeatureSet, ModelFeature
 from moses_integration.decoder.features.lm_scoring import (
     PhraseScorer,
@@ -291,7 +287,7 @@ class LoadedInput:
         Returns:
             Unweighted values in the order of n-best lists, shape (N, F).
         """
-        features = feature_values(derivations, self.tables, self.system.features.layout.size)
+        features = self.tables.values(derivations, self.system.features.layout.size)
         if self.neural.networks:
             words, offsets = self.entries.targets.words, self.entries.targets.word_offsets
             features[:, self.neural.components] = scores.values(derivations, words, offsets)

@@ -72,6 +72,20 @@ class FeatureTables(NamedTuple):
     lm_components: NDArray[np.int64]
     unknown_components: NDArray[np.int64]
 
+    def values(self, derivations: Derivations, size: int) -> NDArray[np.float64]:
+        """Compute all feature values of derivations.
+
+        Args:
+            derivations: N derivations that cover their sentence.
+            size: The number of components of the feature vector.
+
+        Returns:
+            The unweighted values, with components in their order in n-best lists, shape (N, size).
+        """
+        features = np.zeros((len(derivations.offsets) - 1, size))
+        _add_features(self, derivations, features)
+        return features
+
 
 @compiled
 def _add_reordering(
@@ -141,21 +155,3 @@ def _add_features(
             previous_start, previous_end = starts[at], ends[at]
         if stop > begin:
             _add_language_models(values, tables, entries[begin:stop])
-
-
-def feature_values(
-    derivations: Derivations, tables: FeatureTables, size: int
-) -> NDArray[np.float64]:
-    """Compute all feature values of derivations.
-
-    Args:
-        derivations: N derivations that cover their sentence.
-        tables: The arrays from which features are computed.
-        size: The number of components of the feature vector.
-
-    Returns:
-        The unweighted values, with components in their order in n-best lists, shape (N, size).
-    """
-    features = np.zeros((len(derivations.offsets) - 1, size))
-    _add_features(tables, derivations, features)
-    return features

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from moses_integration.decoder.decoder import Decoder
-from moses_integration.decoder.features.derivations import Derivations, feature_values
+from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.settings import (
@@ -82,7 +82,7 @@ def totals_of(
     phrases = np.array([phrase for one in derivations for phrase in one], np.int32)
     offsets = np.cumsum([0, *map(len, derivations)], dtype=np.int64)
     columns = [np.ascontiguousarray(phrases[:, column]) for column in range(3)]
-    values = feature_values(Derivations(offsets, *columns), loaded.tables, decoder.layout.size)
+    values = loaded.tables.values(Derivations(offsets, *columns), decoder.layout.size)
     return values @ decoder.system.weights
 
 
