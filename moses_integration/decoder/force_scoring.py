@@ -19,13 +19,7 @@ from moses_integration.decoder.loaded_input import LoadedInput
 from moses_integration.decoder.loading.source_phrases import child
 from moses_integration.decoder.rescoring import as_listed
 from moses_integration.ini.feature_weights import listed_sizes
-from moses_integration.nbest.format import (
-    NBestEntry,
-    PhraseSpan,
-    format_entry,
-    phrase_spans,
-    read_nbest_lists,
-)
+from moses_integration.nbest.format import NBestEntry, PhraseSpan, phrase_spans, read_nbest_lists
 from phrasescore.errors import NBestError, counted, located
 from phrasescore.runs.final_names import open_output
 from phrasescore.runs.progress import Progress
@@ -221,7 +215,7 @@ def force_score(
             scored = zip(entries, scorer.score(entries, path, lines + 1), strict=True)
             for number, (entry, new) in enumerate(scored, lines + 1):
                 if writer is not None:
-                    writer.write(format_entry(new))
+                    writer.write(new.to_bytes())
                 if comparison is not None:
                     with located(path, number):
                         comparison.add(number, entry, new)

@@ -194,8 +194,8 @@ def best_line(decoded: DecodedSentence, settings: OutputSettings) -> bytes:
 def nbest_lines(decoded: DecodedSentence, settings: OutputSettings, max_lines: int) -> bytes:
     """Return the lines of a sentence in an n-best list, with tuneable components only.
 
-    This function writes the same bytes as ``moses_integration.nbest.format.format_entry`` in a
-    tenth of the time.
+    This function writes the same bytes as ``moses_integration.nbest.format.NBestEntry.to_bytes`` in
+    a tenth of the time.
 
     Args:
         decoded: The translations of a sentence.

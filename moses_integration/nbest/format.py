@@ -72,6 +72,28 @@ class NBestEntry:
     segmentation: bytes | None = None
     alignment: bytes | None = None
 
+    def to_bytes(self) -> bytes:
+        r"""Return the line Moses would print, line feed included.
+
+        >>> NBestEntry(0, b"la maison", {"LM0": (-4.5,)}, -1e-5, alignment=b"0-0 1-1").to_bytes()
+        b'0 ||| la maison  ||| LM0= -4.5 ||| -1e-05 ||| 0-0 1-1 \n'
+        """
+        parts = [b"%d ||| " % self.sentence]
+        parts += [word + b" " for word in words_of(self.words)]
+        parts.append(b" |||")
+        for name, values in self.features.items():
+            parts.append(b" " + name.encode("utf-8", "surrogateescape") + b"=")
+            parts += [b" %.6g" % value for value in values]
+        parts.append(b" ||| %.6g" % self.total)
+        if self.segmentation is not None:
+            parts.append(b" |||")
+            parts += [b" " + span for span in words_of(self.segmentation)]
+        if self.alignment is not None:
+            parts.append(SEPARATOR)
+            parts += [link + b" " for link in words_of(self.alignment)]
+        parts.append(b"\n")
+        return b"".join(parts)
+
 
 def parse_entry(line: bytes) -> NBestEntry:
     """Parse one line, given without its line feed.
@@ -217,29 +239,6 @@ def read_nbest_lists(path: str | Path) -> Iterator[tuple[int, list[NBestEntry]]]
         yield sentence, list(entries)
 
 
-def format_entry(entry: NBestEntry) -> bytes:
-    r"""Return the line Moses would print, line feed included.
-
-    >>> format_entry(NBestEntry(0, b"la maison", {"LM0": (-4.5,)}, -1e-5, alignment=b"0-0 1-1"))
-    b'0 ||| la maison  ||| LM0= -4.5 ||| -1e-05 ||| 0-0 1-1 \n'
-    """
-    parts = [b"%d ||| " % entry.sentence]
-    parts += [word + b" " for word in words_of(entry.words)]
-    parts.append(b" |||")
-    for name, values in entry.features.items():
-        parts.append(b" " + name.encode("utf-8", "surrogateescape") + b"=")
-        parts += [b" %.6g" % value for value in values]
-    parts.append(b" ||| %.6g" % entry.total)
-    if entry.segmentation is not None:
-        parts.append(b" |||")
-        parts += [b" " + span for span in words_of(entry.segmentation)]
-    if entry.alignment is not None:
-        parts.append(SEPARATOR)
-        parts += [link + b" " for link in words_of(entry.alignment)]
-    parts.append(b"\n")
-    return b"".join(parts)
-
-
 def nbest_lines(line: Translated) -> bytes:
     """Return the n-best lines of a sentence that a model of sentences has translated.
 
@@ -256,7 +255,7 @@ def nbest_lines(line: Translated) -> bytes:
     for each in line.translations:
         text, penalty = _text(each.words, line.number), 0.0 - len(each.words)
         features = {"AttentionModel0": (each.ln_p,), "WordPenalty0": (penalty,)}
-        lines.append(format_entry(NBestEntry(line.number - 1, text, features, each.total)))
+        lines.append(NBestEntry(line.number - 1, text, features, each.total).to_bytes())
     return b"".join(lines)
 
 

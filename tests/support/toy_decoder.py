@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import NBestEntry, format_entry
+from moses_integration.nbest.format import NBestEntry
 from phrasescore.runs.final_names import write_atomically
 
 INI = b"""\
@@ -118,7 +118,7 @@ class ToyDecoder:
                     )
                 )
         write_atomically(log, self.log_text.encode())
-        write_atomically(output, b"".join(map(format_entry, entries)))
+        write_atomically(output, b"".join(map(NBestEntry.to_bytes, entries)))
 
 
 def references(sentences: int, rng: np.random.Generator) -> list[bytes]:
