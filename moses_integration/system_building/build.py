@@ -29,11 +29,7 @@ from moses_integration.system_building.lexical_probabilities import (
     count_linked_words,
     write_lexical_tables,
 )
-from moses_integration.system_building.phrase_numbers import (
-    NumberedText,
-    number_phrases,
-    read_numbered_text,
-)
+from moses_integration.system_building.phrase_numbers import NumberedText, number_phrases
 from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.word_aligners import align_words
 from moses_integration.system_building.word_alignment import (
@@ -180,7 +176,7 @@ class _Builder:
     @cached_property
     def _corpus(self) -> tuple[NumberedText, NumberedText]:
         """The prepared text of both sides, which stays in memory for the next step."""
-        source, target = map(read_numbered_text, self._folder.texts)
+        source, target = map(NumberedText.read, self._folder.texts)
         return source, target
 
     def _prepare(self) -> dict[str, object]:

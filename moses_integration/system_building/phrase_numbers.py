@@ -54,6 +54,36 @@ class NumberedText:
     starts: NDArray[np.int64]
     separator: int
 
+    @classmethod
+    def read(cls, path: str | Path) -> NumberedText:
+        """Read prepared text: one sentence per line, words separated by single spaces.
+
+        Raises:
+            CorpusError: The text is too long to be numbered.
+        """
+        table = WordTable()
+        parts = [np.zeros(0, np.int32)]
+        size = 0
+        # zero bytes need no check, because the preparation of the corpus refuses them
+        with open_input(path, is_text=False) as stream:
+            for block in line_blocks(stream, _BLOCK):
+                whole = block if block.endswith(b"\n") else block + b"\n"
+                numbers, offsets = table.encode_lines(whole, grow=True)
+                # words are first numbered from 1 in order of appearance
+                parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
+                size += len(parts[-1])
+        if size > _MAX_IDS:
+            problem = f"the text has {size:,} words, more than can be processed"
+            raise CorpusError(problem, path=path, remedy="take fewer sentences")
+        words = table.words()
+        order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
+        rank = np.zeros(len(words) + 1, np.int32)
+        rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)
+        ids = rank[np.concatenate(parts)]
+        ends = np.flatnonzero(ids == BOUNDARY) + 1
+        before = sum(word + b" " < PIPES + b" " for word in words)
+        return cls([b"", *(words[number] for number in order)], ids, np.append(0, ends), before + 1)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 
@@ -65,41 +95,6 @@ class NumberedText:
     def sentence(self, number: int) -> list[int]:
         """Return the ids of the words of a sentence."""
         return self.ids[self.starts[number] : self.starts[number + 1] - 1].tolist()
-
-
-def read_numbered_text(path: str | Path) -> NumberedText:
-    """Read prepared text: one sentence per line, words separated by single spaces.
-
-    Raises:
-        CorpusError: The text is too long to be numbered.
-    """
-    table = WordTable()
-    parts = [np.zeros(0, np.int32)]
-    size = 0
-    # zero bytes need no check, because the preparation of the corpus refuses them
-    with open_input(path, is_text=False) as stream:
-        for block in line_blocks(stream, _BLOCK):
-            whole = block if block.endswith(b"\n") else block + b"\n"
-            numbers, offsets = table.encode_lines(whole, grow=True)
-            # words are first numbered from 1 in order of appearance
-            parts.append(np.insert(numbers + 1, offsets[1:], BOUNDARY))
-            size += len(parts[-1])
-    if size > _MAX_IDS:
-        problem = f"the text has {size:,} words, more than can be processed"
-        raise CorpusError(problem, path=path, remedy="take fewer sentences")
-    words = table.words()
-    order = sorted(range(len(words)), key=lambda number: words[number] + b" ")
-    rank = np.zeros(len(words) + 1, np.int32)
-    rank[np.array(order, np.int64) + 1] = np.arange(1, len(words) + 1)
-    ids = rank[np.concatenate(parts)]
-    ends = np.flatnonzero(ids == BOUNDARY) + 1
-    before = sum(word + b" " < PIPES + b" " for word in words)
-    return NumberedText(
-        [b"", *(words[number] for number in order)],
-        ids,
-        np.concatenate([np.zeros(1, np.int64), ends]),
-        before + 1,
-    )
 
 
 @dataclass(frozen=True)

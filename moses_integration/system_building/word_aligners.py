@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import Aligner
-from moses_integration.system_building.phrase_numbers import NumberedText, read_numbered_text
+from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_alignment import Links, grow_diag_final_and, read_links
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError, PhrasescoreError, counted
@@ -191,7 +191,7 @@ def align_one_way(aligner: str, source: str, target: str, output: str) -> None:
         output: The file of the links.
     """
     model = _new_model(aligner)
-    texts = read_numbered_text(source), read_numbered_text(target)
+    texts = NumberedText.read(source), NumberedText.read(target)
     for pair in zip(*map(_sentences, texts), strict=True):
         model.add_sentence_pair(*pair, 1)
     model.start_training()

@@ -253,7 +253,7 @@ def _links(path: Path, large: bool) -> Result:
 
 def _numbered(path: Path, large: bool) -> Result:
     with block_size(phrase_numbers, large):
-        text = phrase_numbers.read_numbered_text(path)
+        text = phrase_numbers.NumberedText.read(path)
     return (text.words, text.ids.tolist(), text.starts.tolist(), text.separator)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from moses_integration.system_building import word_aligners
-from moses_integration.system_building.phrase_numbers import read_numbered_text
+from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_aligners import align_monotonically
 from phrasescore.errors import CorpusError
 
@@ -19,7 +19,7 @@ def aligned(tmp_path: Path, pairs: list[tuple[str, str]]) -> list[list[tuple[int
     for place, name in enumerate(("source", "target")):
         lines = (" ".join(pair[place]) + "\n" for pair in pairs)
         (tmp_path / name).write_text("".join(lines), "utf-8")
-        texts.append(read_numbered_text(tmp_path / name))
+        texts.append(NumberedText.read(tmp_path / name))
     links = align_monotonically(*texts)
     every = list(zip(links.sources.tolist(), links.targets.tolist(), strict=True))
     return [every[begin:end] for begin, end in itertools.pairwise(links.offsets)]

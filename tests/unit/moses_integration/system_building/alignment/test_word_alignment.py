@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from moses_integration.system_building.build_settings import Aligner
-from moses_integration.system_building.phrase_numbers import read_numbered_text
+from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_aligners import align_words
 from moses_integration.system_building.word_alignment import Links, link_lines
 from phrasescore.errors import MissingDependencyError, PhrasescoreError
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 def align(folder: Path, aligner: Aligner, threads: int = 2) -> tuple[Links, dict[str, Any]]:
     texts = folder / "source", folder / "target"
-    numbered = (read_numbered_text(text) for text in texts)
+    numbered = (NumberedText.read(text) for text in texts)
     return align_words(*numbered, texts, aligner, folder / "links", threads=threads)
 
 
@@ -86,7 +86,7 @@ def test_process_that_fails(folder: Path) -> None:
     """The error has the last words of the process, and no file is left."""
     pytest.importorskip("thot")
     texts = folder / "source", folder / "target"
-    numbered = [read_numbered_text(text) for text in texts]
+    numbered = [NumberedText.read(text) for text in texts]
     texts[1].unlink()
     with pytest.raises(PhrasescoreError, match=r"aligner failed: .*target: no such file"):
         align_words(numbered[0], numbered[1], texts, "fast_align", folder / "links", threads=2)

@@ -8,7 +8,7 @@ from moses_integration.system_building.lexical_probabilities import (
     count_linked_words,
     write_lexical_tables,
 )
-from moses_integration.system_building.phrase_numbers import read_numbered_text
+from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_alignment import read_links
 from tests.support.aligned_corpora import write_corpus
 from tests.support.plain_phrase_table import Sentence
@@ -23,7 +23,7 @@ def test_by_hand(tmp_path: Path) -> None:
         ([b"well"], [b"maison"], []),
     ]
     source, target, links = write_corpus(tmp_path, corpus)
-    texts = read_numbered_text(source), read_numbered_text(target)
+    texts = NumberedText.read(source), NumberedText.read(target)
     counts = count_linked_words(*texts, [read_links(links)])
     write_lexical_tables(counts, tmp_path / "e2f", tmp_path / "f2e")
     assert (tmp_path / "e2f").read_text().split("\n") == [
