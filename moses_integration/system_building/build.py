@@ -25,10 +25,7 @@ from moses_integration.system_building.build_settings import (
 )
 from moses_integration.system_building.corpus_preparation import TextSource, prepare_corpus
 from moses_integration.system_building.extraction import SortedRun, extract_runs
-from moses_integration.system_building.lexical_probabilities import (
-    count_linked_words,
-    write_lexical_tables,
-)
+from moses_integration.system_building.lexical_probabilities import count_linked_words
 from moses_integration.system_building.phrase_numbers import NumberedText, number_phrases
 from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.word_aligners import align_words
@@ -251,7 +248,7 @@ class _Builder:
         sides = (source, numbers[0]), (target, numbers[1])
         del alignments, links, corpus
         del self._corpus  # frees the memory for the tables
-        write_lexical_tables(words, *self._folder.lexical_tables)
+        words.write(*self._folder.lexical_tables)
         lexical = words.by_source(), words.by_target()
         records = sum(map(len, runs))
         counts = write_tables(sides, lexical, runs, self._tables, threads=threads, memory=memory)

@@ -83,6 +83,13 @@ class LexicalCounts:
         null = self.target_words.index(NULL)
         return LexicalTable(starts, self.sources[order], self.source_given_target[order], null)
 
+    def write(self, e2f: Path, f2e: Path) -> None:
+        """Write Moses's two files (e source, f target): ``e f p(e|f)`` and ``f e p(f|e)``."""
+        sources = [self.source_words[number] for number in self.sources.tolist()]
+        targets = [self.target_words[number] for number in self.targets.tolist()]
+        _write_lines(e2f, sources, targets, self.source_given_target)
+        _write_lines(f2e, targets, sources, self.target_given_source)
+
 
 def count_linked_words(
     source: NumberedText, target: NumberedText, alignments: Sequence[Links]
@@ -151,14 +158,6 @@ def _shares(counts: NDArray[np.int64], words: NDArray[np.int32]) -> NDArray[np.f
     """Divide each count by the sum over its word, as if printed with seven decimals and read."""
     shares = counts / np.bincount(words, counts)[words]
     return np.array([float(f"{share:.7f}") for share in shares.tolist()], np.float64)
-
-
-def write_lexical_tables(counts: LexicalCounts, e2f: Path, f2e: Path) -> None:
-    """Write Moses's two files (e source, f target): ``e f p(e|f)`` and ``f e p(f|e)``."""
-    sources = [counts.source_words[number] for number in counts.sources.tolist()]
-    targets = [counts.target_words[number] for number in counts.targets.tolist()]
-    _write_lines(e2f, sources, targets, counts.source_given_target)
-    _write_lines(f2e, targets, sources, counts.target_given_source)
 
 
 def _write_lines(

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from moses_integration.system_building.lexical_probabilities import (
-    count_linked_words,
-    write_lexical_tables,
-)
+from moses_integration.system_building.lexical_probabilities import count_linked_words
 from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_alignment import read_links
 from tests.support.aligned_corpora import write_corpus
@@ -25,7 +22,7 @@ def test_by_hand(tmp_path: Path) -> None:
     source, target, links = write_corpus(tmp_path, corpus)
     texts = NumberedText.read(source), NumberedText.read(target)
     counts = count_linked_words(*texts, [read_links(links)])
-    write_lexical_tables(counts, tmp_path / "e2f", tmp_path / "f2e")
+    counts.write(tmp_path / "e2f", tmp_path / "f2e")
     assert (tmp_path / "e2f").read_text().split("\n") == [
         "house foyer 1.0000000",
         "house maison 0.6666667",
