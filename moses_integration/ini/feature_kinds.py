@@ -84,9 +84,8 @@ _STATELESS = {
 }
 
 FEATURE_KINDS: dict[str, FeatureKind] = {
-    **{kind: FeatureKind() for kind in PHRASE_TABLE_KINDS},
-    **{kind: FeatureKind(stateful=True) for kind in LANGUAGE_MODEL_KINDS},
-    **{kind: FeatureKind(stateful=True) for kind in OWN_KINDS},
+    **dict.fromkeys(PHRASE_TABLE_KINDS, FeatureKind()),
+    **dict.fromkeys(LANGUAGE_MODEL_KINDS | OWN_KINDS, FeatureKind(stateful=True)),
     **{
         kind: FeatureKind(count, stateful)
         for kinds, stateful in ((_STATEFUL, True), (_STATELESS, False))

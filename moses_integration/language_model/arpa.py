@@ -272,8 +272,7 @@ class ArpaFile:
             block = self._lines.block()
             # a line has at least a digit, then for each word a blank and a letter, then a line feed
             room = block.size // (2 * order + 2) + 1
-            weights = np.zeros((2, room), np.float32)
-            rows = NGrams(np.zeros((room, order), np.int32), weights[0], weights[1])
+            rows = NGrams(np.zeros((room, order), np.int32), *np.zeros((2, room), np.float32))
             if order == 1:
                 self.words.reserve(room, block.size)
             longest = 1 < order == len(self.counts)

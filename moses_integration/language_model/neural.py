@@ -184,8 +184,7 @@ class InputNetwork:
         self.context = settings.order - 1
         self.width = settings.second_hidden
         self._normalised = normalised
-        start = len(weights["embedding"]) - 1
-        embedding = weights["embedding"][[*ids, start]]
+        embedding = weights["embedding"][[*ids, -1]]
         places = weights["input_weight"].reshape(self.context, settings.embedding, -1)
         self._tables = np.ascontiguousarray(np.matmul(embedding[None], places))
         asked = [*ids, _END]
