@@ -212,10 +212,9 @@ def check_dev_set(
     for number, text in enumerate((source, *map(Text.read, settings.references))):
         side: Side = "target" if number else "source"
         known, other = _surfaces(words_of[side]), _surfaces(spellings[side])
-        owner, effect = _OWNERS[side]
         words, found = TextWords(text.tokens(), text.path), Diagnosis()
         opposite = _surfaces(spellings["source" if number else "target"]).__contains__
-        words.check(found, known.__contains__, owner, effect, other.__contains__, opposite)
+        words.check(found, known.__contains__, *_OWNERS[side], other.__contains__, opposite)
         few_known = words.unknown_share(known.__contains__) > MOST_UNKNOWN
         for each in found.findings:
             if few_known and each.severity == "error":

@@ -174,8 +174,7 @@ class ReferenceTexts:
         rows = [*zip(lines, zip(*self.lines, strict=True), strict=True)]
         for metric in self.scoring.metrics:
             if metric in MAX_EDITS:
-                long = np.array([is_too_long(metric, *row) for row in rows])
-                too_long[metric] = long
+                long = too_long[metric] = np.array([is_too_long(metric, *row) for row in rows])
                 if long.any():
                     what = counted(long.sum(), "long line")
                     notes.append(f"{path}: no exact {LABELS[metric]} because of {what}")
