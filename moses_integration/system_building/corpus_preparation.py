@@ -267,9 +267,8 @@ def prepare_corpus(
     with ExitStack() as stack, Progress("reading the corpus", unit="lines") as progress:
         streams = [stack.enter_context(open_output(output)) for output in outputs]
         for first, sides in read_parallel_lines(*(source.path for source in sources)):
-            prepared = [
-                side.words(lines, first, notes) for side, lines in zip(sources, sides, strict=True)
-            ]
+            texts = zip(sources, sides, strict=True)
+            prepared = [source.words(lines, first, notes) for source, lines in texts]
             good = []
             for line, pair in enumerate(zip(*prepared, strict=True), first):
                 if keeps_all:

@@ -110,11 +110,11 @@ class ExpectedScore:
 
     Args:
         pool: The candidates.
-        weights: (F,) the point.
-        sharpness: The factor on model scores.
         objective: The score to take the expectation of.
         workers: Threads that share the work. Each sum is computed by one thread, in a fixed order,
             so the number of threads does not change the result.
+        sharpness: The factor on model scores.
+        weights: (F,) the point.
 
     Attributes:
         score: The expected score.
@@ -123,10 +123,10 @@ class ExpectedScore:
     def __init__(
         self,
         pool: PoolArrays,
-        weights: Weights,
-        sharpness: float,
         objective: Objective,
         workers: Workers,
+        sharpness: float,
+        weights: Weights,
     ) -> None:
         self._pool, self._sharpness, self._objective = pool, sharpness, objective
         self._workers = workers
@@ -250,8 +250,6 @@ def anneal(
         if not region.scalable:
             size = float(np.linalg.norm((weights / region.spread)[region.free]))
             sharpness /= size or 1.0
-        expect = partial(
-            ExpectedScore, pool, sharpness=sharpness, objective=objective, workers=workers
-        )
+        expect = partial(ExpectedScore, pool, objective, workers, sharpness)
         weights = _climb(weights, region, expect)
     return weights

@@ -27,7 +27,7 @@ def test_the_compiled_score_is_the_plain_one(
     rng = np.random.default_rng(2)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = rng.normal(size=4)
-    score = ExpectedScore(pool, weights, sharpness, objective, ALONE).score
+    score = ExpectedScore(pool, objective, ALONE, sharpness, weights).score
     plain = plain_expected_score(pool, weights, sharpness, objective.shares)
     assert score == pytest.approx(plain, abs=1e-12)
 
@@ -38,7 +38,7 @@ def test_the_gradient_is_that_of_small_differences(columns: int, objective: Obje
     rng = np.random.default_rng(3)
     pool = random_pool(rng, 8, 12, 4, whole=False, columns=columns)
     weights = 0.3 * rng.normal(size=4)
-    gradient = ExpectedScore(pool, weights, 1.0, objective, ALONE).gradient()
+    gradient = ExpectedScore(pool, objective, ALONE, 1.0, weights).gradient()
     for i, step in enumerate(np.eye(4) * 1e-5):
         above, below = (
             plain_expected_score(pool, weights + move, 1.0, objective.shares)
@@ -55,11 +55,11 @@ def test_threads_change_no_bit(columns: int, objective: Objective, threads: int)
     pool = random_pool(rng, 40, 12, 7, whole=False, columns=columns)
     pool = pool._replace(starts=np.insert(pool.starts, [0, 20, 41], pool.starts[[0, 20, 40]]))
     weights = rng.normal(size=7)
-    alone = ExpectedScore(pool, weights, 3.0, objective, ALONE)
+    alone = ExpectedScore(pool, objective, ALONE, 3.0, weights)
     with Workers(threads) as workers:
 
         def shared() -> tuple[float, bytes]:
-            expected = ExpectedScore(pool, weights, 3.0, objective, workers)
+            expected = ExpectedScore(pool, objective, workers, 3.0, weights)
             return expected.score, expected.gradient().tobytes()
 
         for _ in range(20):
@@ -70,7 +70,7 @@ def test_a_sharp_expectation_is_the_score_of_the_best() -> None:
     """With growing sharpness, the expected score approaches the score."""
     rng = np.random.default_rng(4)
     problem = problem_of(random_pool(rng, 8, 12, 4, whole=False), rng.normal(size=4).tolist())
-    expected = ExpectedScore(problem.pool, problem.start, 1e5, problem.objective, ALONE)
+    expected = ExpectedScore(problem.pool, problem.objective, ALONE, 1e5, problem.start)
     assert expected.score == pytest.approx(problem.score(problem.start), abs=1e-9)
 
 
