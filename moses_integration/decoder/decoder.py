@@ -20,13 +20,7 @@ from moses_integration.decoder.features.derivations import Derivations
 from moses_integration.decoder.features.features import FeatureSet
 from moses_integration.decoder.features.lm_scoring import recent_answers
 from moses_integration.decoder.features.neural import HistoryScores, products_on_one_core
-from moses_integration.decoder.loaded_input import (
-    LanguageModels,
-    LoadedInput,
-    System,
-    flat_weights,
-    load_models,
-)
+from moses_integration.decoder.loaded_input import LanguageModels, LoadedInput, System
 from moses_integration.decoder.loading.source_phrases import parse_sentence
 from moses_integration.decoder.loading.table_loading import TableLoader
 from moses_integration.decoder.output import DecodedSentence
@@ -148,7 +142,7 @@ class Decoder:
             features = replace(features, tables=tables)
         values = {**features.layout.read_weights(ini), **(weights or {})}
         with located(ini.path):
-            flat = flat_weights(features.layout, values)
+            flat = features.flat_weights(values)
         for table in features.tables:  # report a wrong path now, not at the first sentence
             find_model_file(table.path)
         self.system = System(ini.path, features, settings or SearchSettings.from_ini(ini), flat)
@@ -185,7 +179,7 @@ class Decoder:
 
     @cached_property
     def _models(self) -> LanguageModels:
-        return load_models(self.system, self._tables.cache)
+        return LanguageModels.load(self.system, self._tables.cache)
 
     def load(
         self, sentences: Sequence[Sequence[bytes]], *, keep_tables: bool = False
@@ -283,7 +277,8 @@ class Decoder:
         Raises:
             IniError: The weights do not fit the features, or a weight is not finite.
         """
-        flat = self.system.weights if weights is None else flat_weights(self.layout, weights)
+        system = self.system
+        flat = system.weights if weights is None else system.features.flat_weights(weights)
         if self._own_features and nbest is None:
             nbest = NBestSettings(CANDIDATES)
         if self.rescorer is not None:

@@ -6,10 +6,9 @@ The weights may change between searches; nothing that is loaded depends on them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from numbers import Real
 from pathlib import Path
 from typing import NamedTuple
 
@@ -49,20 +48,16 @@ from moses_integration.decoder.search.translation_options import (
     phrase_words,
 )
 from moses_integration.decoder.settings import SearchSettings
-from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import find_model_file
 from moses_integration.language_model.automaton import AutomatonTables
 from moses_integration.language_model.back_off import LN_10, ArrayLanguageModel, read_language_model
 from moses_integration.language_model.neural import read_feed_forward_lm
-from phrasescore.errors import IniError
 from phrasescore.model.folder import LoadedModel, load_outside
 from phrasescore.runs.identity import sha256_of
 from phrasescore.table.input_files import HIDDEN_GZIP, is_hidden_gzip
 from phrasescore.words.token_sequences import offsets_of, taken_runs
 from phrasescore.words.vocabulary import OutsideWords
 from phrasescore.words.word_table import WordTable
-
-_LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
 
 _log = logging.getLogger(__name__)
 
@@ -98,23 +93,6 @@ class System:
         return found
 
 
-def flat_weights(
-    layout: FeatureLayout, weights: Mapping[str, Sequence[float]]
-) -> NDArray[np.float64]:
-    """Return weights in the order of the feature vector.
-
-    Raises:
-        IniError: The weights do not fit the features, or a weight is not finite or is too large.
-    """
-    for name, values in weights.items():
-        if not all(isinstance(each, Real) and abs(each) <= _LARGEST_WEIGHT for each in values):
-            raise IniError(
-                f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
-                f"{_LARGEST_WEIGHT:,}"
-            )
-    return layout.flatten(weights)
-
-
 class LanguageModels(NamedTuple):
     """The language models of a system, in the order of its features.
 
@@ -127,25 +105,25 @@ class LanguageModels(NamedTuple):
     ngrams: list[ArrayLanguageModel]
     neural: list[tuple[LoadedModel, OutsideWords | None]]
 
+    @classmethod
+    def load(cls, system: System, cache: Path | None) -> LanguageModels:
+        """Load the models that a system names.
 
-def load_models(system: System, cache: Path | None) -> LanguageModels:
-    """Load the models that a system names.
+        Args:
+            system: The system.
+            cache: The folder of parsed models; ``None`` keeps nothing on disk.
 
-    Args:
-        system: The system.
-        cache: The folder of parsed models; ``None`` keeps nothing on disk.
-
-    Raises:
-        InputError: A model cannot be read, is damaged, or has a type that decoding cannot use.
-    """
-    features = system.features
-    ngrams = [_load_ngram_model(system.find(model), cache) for model in features.language_models]
-    neural = []
-    for model in features.neural_models:
-        path = system.find(model)
-        stored = read_feed_forward_lm(path)
-        neural.append((stored, load_outside(path) if model.shares_unknown else None))
-    return LanguageModels(ngrams, neural)
+        Raises:
+            InputError: A model cannot be read, is damaged, or has a type that decoding cannot use.
+        """
+        features = system.features
+        ngrams = [_load_ngram_model(system.find(each), cache) for each in features.language_models]
+        neural = []
+        for model in features.neural_models:
+            path = system.find(model)
+            stored = read_feed_forward_lm(path)
+            neural.append((stored, load_outside(path) if model.shares_unknown else None))
+        return cls(ngrams, neural)
 
 
 def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:

@@ -8,9 +8,13 @@ line.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from moses_integration.decoder.features.reordering import ReorderingFeature, reordering_feature
 from moses_integration.decoder.settings import DEFAULT_TABLE_LIMIT, SearchSettings
@@ -29,6 +33,7 @@ Understood = TypeVar("Understood")
 _MAX_PATHS = 126
 _MAX_ENTRIES = 10**9
 _SHOWN = 30
+_LARGEST_WEIGHT = 1_000_000  # scores are summed up in single precision
 # sections that this package reads, or that affect only messages
 _READ = {"feature", "weight", "weight-add", "mapping"}
 _READ |= {"threads", "verbose", "description", "no-cache"}
@@ -177,6 +182,21 @@ class FeatureSet:
             phrase_penalties=tuple(itertools.chain.from_iterable(counts)),
             unknown_penalties=each("UnknownWordPenalty", _component),
         )
+
+    def flat_weights(self, weights: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
+        """Return weights in the order of the feature vector.
+
+        Raises:
+            IniError: The weights do not fit the features, or a weight is not finite or is too
+                large.
+        """
+        for name, values in weights.items():
+            if not all(isinstance(each, Real) and abs(each) <= _LARGEST_WEIGHT for each in values):
+                raise IniError(
+                    f"a weight of {name} is not a number from {-_LARGEST_WEIGHT:,} to "
+                    f"{_LARGEST_WEIGHT:,}"
+                )
+        return self.layout.flatten(weights)
 
 
 def _component(line: FeatureLine, part: slice, count: int = 1) -> int:
