@@ -29,12 +29,7 @@ from moses_integration.system_building.lexical_probabilities import count_linked
 from moses_integration.system_building.phrase_numbers import NumberedText, number_phrases
 from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.word_aligners import align_words
-from moses_integration.system_building.word_alignment import (
-    Links,
-    link_lines,
-    read_kept_links,
-    read_links,
-)
+from moses_integration.system_building.word_alignment import Links, link_lines, read_kept_links
 from moses_integration.text.preparation import (
     read_text,
     read_truecaser,
@@ -233,7 +228,7 @@ class _Builder:
             number_phrases(corpus[1], longest).mapped(folder / "target"),
         )
         threads, memory = self._settings.threads, self._settings.memory
-        alignments = [read_links(path) for path in aligned]
+        alignments = [Links.read(path) for path in aligned]
         runs: list[SortedRun] = []
         for number, links in enumerate(alignments):
             place = own_folder(folder / f"runs{number}")

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.phrase_numbers import NumberedText
-from moses_integration.system_building.word_alignment import Links, grow_diag_final_and, read_links
+from moses_integration.system_building.word_alignment import Links, grow_diag_final_and
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import CorpusError, MissingDependencyError, PhrasescoreError, counted
 from phrasescore.runs import processes
@@ -147,7 +147,7 @@ def _align_both_ways(
         for group in [commands] if threads > 1 else [[command] for command in commands]:
             for share in _shares_done(group, folder / "log"):
                 progress.advance(share * pairs)
-        return [read_links(file) for file in files]
+        return [Links.read(file) for file in files]
 
 
 def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float]:

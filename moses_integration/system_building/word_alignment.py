@@ -54,33 +54,33 @@ class Links(NamedTuple):
     targets: NDArray[np.int32]
     offsets: NDArray[np.int64]
 
+    @classmethod
+    def read(cls, path: str | Path) -> Links:
+        """Read an alignment file, plain or gzip.
+
+        Raises:
+            CorpusError: A line is not an alignment.
+        """
+        numbers, counts = [np.zeros(0, np.int32)], list[int]()
+        line = 0
+        with open_input(path) as stream:
+            while lines := list(islice(stream, _BLOCK_LINES)):
+                for number, text in enumerate(lines, line + 1):
+                    if not _LINE.fullmatch(text):
+                        raise _bad_link(text).at(path, number)
+                links = [text.count(b"-") for text in lines]
+                positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
+                # a block of only blanks is read as a single 0: cut it off
+                numbers.append(positions[: 2 * sum(links)])
+                counts += links
+                line += len(lines)
+        positions = np.concatenate(numbers)
+        return cls(positions[::2].copy(), positions[1::2].copy(), offsets_of(counts))
+
     @property
     def sentences(self) -> int:
         """The number of sentence pairs."""
         return len(self.offsets) - 1
-
-
-def read_links(path: str | Path) -> Links:
-    """Read an alignment file, plain or gzip.
-
-    Raises:
-        CorpusError: A line is not an alignment.
-    """
-    numbers, counts = [np.zeros(0, np.int32)], [0]
-    line = 0
-    with open_input(path) as stream:
-        while lines := list(islice(stream, _BLOCK_LINES)):
-            for number, text in enumerate(lines, line + 1):
-                if not _LINE.fullmatch(text):
-                    raise _bad_link(text).at(path, number)
-            links = [text.count(b"-") for text in lines]
-            positions = np.fromstring(b"".join(lines).replace(b"-", b" "), np.int32, sep=" ")
-            # a block of only blanks is read as a single 0: cut it off
-            numbers.append(positions[: 2 * sum(links)])
-            counts += links
-            line += len(lines)
-    positions = np.concatenate(numbers)
-    return Links(positions[::2].copy(), positions[1::2].copy(), np.cumsum(counts, dtype=np.int64))
 
 
 def _bad_link(line: bytes) -> CorpusError:
@@ -106,7 +106,7 @@ def read_kept_links(
         CorpusError: A line is not an alignment, there are more or fewer lines than pairs, or a link
             has a position outside its sentence.
     """
-    given = read_links(path)
+    given = Links.read(path)
     if given.sentences != len(kept):
         problem = f"{given.sentences:,} lines of word alignment for {len(kept):,} sentence pairs"
         remedy = "give one line for each sentence pair of SOURCE and TARGET"

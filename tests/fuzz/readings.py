@@ -26,7 +26,7 @@ from moses_integration.nbest import arrays
 from moses_integration.nbest.arrays import Candidates, NBestReader
 from moses_integration.nbest.format import read_nbest
 from moses_integration.system_building import phrase_numbers
-from moses_integration.system_building.word_alignment import read_kept_links, read_links
+from moses_integration.system_building.word_alignment import Links, read_kept_links
 from moses_integration.tables.pair_significance import pair_counts
 from phrasescore.errors import PhrasescoreError
 from phrasescore.table.block import read_blocks, read_source_runs
@@ -246,7 +246,7 @@ def _texts(columns: int, *, beside: bool = False, **options: Any) -> Callable[[P
 
 
 def _links(path: Path, large: bool) -> Result:
-    lengths = np.full(len(read_links(path)), 12)
+    lengths = np.full(len(Links.read(path)), 12)
     links = read_kept_links(path, lengths > 0, (lengths, lengths))
     return (links.sources.tolist(), links.targets.tolist(), links.offsets.tolist())
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from moses_integration.system_building.word_alignment import link_lines, read_kept_links, read_links
+from moses_integration.system_building.word_alignment import Links, link_lines, read_kept_links
 from phrasescore.errors import CorpusError
 
 LINKS = st.lists(st.lists(st.tuples(st.integers(0, 120), st.integers(0, 999)), max_size=5))
@@ -21,7 +21,7 @@ def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_o
     """Links are read as they were written, including lines without links."""
     lines = [b" ".join(b"%d-%d" % link for link in links) + b"\n" for links in sentences]
     (tmp_path / "links").write_bytes(b"".join(lines))
-    links = read_links(tmp_path / "links")
+    links = Links.read(tmp_path / "links")
     assert links.sentences == len(sentences)
     assert b"".join(link_lines(links, at_once)) == b"".join(lines)
 
@@ -29,7 +29,7 @@ def test_round_trip(tmp_path: Path, sentences: list[list[tuple[int, int]]], at_o
 def test_blanks(tmp_path: Path) -> None:
     """Double spaces, tabs, carriage returns and a missing last line feed are accepted."""
     (tmp_path / "links").write_bytes(b" 0-0  1-2\t\r\n\n3-4")
-    links = read_links(tmp_path / "links")
+    links = Links.read(tmp_path / "links")
     assert b"".join(link_lines(links, 10)) == b"0-0 1-2\n\n3-4\n"
 
 
@@ -41,7 +41,7 @@ def test_what_is_no_link(tmp_path: Path, bad: str) -> None:
     path = tmp_path / "links"
     path.write_text(f"0-0\n1-1 {bad} 2-2\n")
     with pytest.raises(CorpusError, match="is not a link such as 0-1") as caught:
-        read_links(path)
+        Links.read(path)
     assert (caught.value.path, caught.value.line) == (path, 2)
 
 

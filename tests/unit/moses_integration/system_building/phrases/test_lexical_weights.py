@@ -6,7 +6,7 @@ from pathlib import Path
 
 from moses_integration.system_building.lexical_probabilities import count_linked_words
 from moses_integration.system_building.phrase_numbers import NumberedText
-from moses_integration.system_building.word_alignment import read_links
+from moses_integration.system_building.word_alignment import Links
 from tests.support.aligned_corpora import write_corpus
 from tests.support.plain_phrase_table import Sentence
 
@@ -21,7 +21,7 @@ def test_by_hand(tmp_path: Path) -> None:
     ]
     source, target, links = write_corpus(tmp_path, corpus)
     texts = NumberedText.read(source), NumberedText.read(target)
-    counts = count_linked_words(*texts, [read_links(links)])
+    counts = count_linked_words(*texts, [Links.read(links)])
     counts.write(tmp_path / "e2f", tmp_path / "f2e")
     assert (tmp_path / "e2f").read_text().split("\n") == [
         "house foyer 1.0000000",
