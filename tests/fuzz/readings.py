@@ -246,7 +246,7 @@ def _texts(columns: int, *, beside: bool = False, **options: Any) -> Callable[[P
 
 
 def _links(path: Path, large: bool) -> Result:
-    lengths = np.full(len(Links.read(path)), 12)
+    lengths = np.full(Links.read(path).sentences, 12)
     links = read_kept_links(path, lengths > 0, (lengths, lengths))
     return (links.sources.tolist(), links.targets.tolist(), links.offsets.tolist())
 
