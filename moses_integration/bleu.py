@@ -256,8 +256,7 @@ class References:
         Raises:
             CorpusError: The files have different numbers of lines.
         """
-        references = [list(read_lines(path)) for path in paths]
-        return cls(references, names=paths)
+        return cls([list(read_lines(path)) for path in paths], names=paths)
 
     def __len__(self) -> int:
         return len(self.lengths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import Computing, model_folders, output_file, resumable, say
-from phrasescore.commands.paths import INPUT
+from phrasescore.commands.paths import INPUT, warn_of_raw_text
 from phrasescore.errors import SettingsError, counted
 
 
@@ -91,6 +91,7 @@ def nbest(options: NBestOptions) -> None:
         rescoring.NBestScores(name, path, read_numbers(path))
         for name, path in zip(names[len(models) :], options.scores, strict=True)
     ]
+    warn_of_raw_text(filter(None, [options.source]))
     words = rescoring.read_table_words(options.table) if options.table is not None else None
     with resumable([options.nbest, *options.scores], [options.output]):
         work = rescoring.NBestRescoring(options.nbest, options.source, models, words, scores)

@@ -92,8 +92,7 @@ def preprocess(options: PreprocessOptions) -> None:
     Tokens match the phrase table only if they are made like the tokens of its training text. Give
     --system, or the language and case of a system that was built elsewhere.
     """
-    settings = options.text_settings()
-    convert = preparation.preprocessor_of(options.system, options.side, settings)
+    convert = preparation.preprocessor_of(options.system, options.side, options.text_settings())
     show_notes(language_notes([options.language]) if options.language else ())
     words = Counter[str]()
 

@@ -17,7 +17,7 @@ from phrasescore.commands.options import (
     resumable,
     say,
 )
-from phrasescore.commands.paths import INPUT, OUTPUT
+from phrasescore.commands.paths import INPUT, OUTPUT, warn_of_raw_text
 from phrasescore.runs.identity import provenance
 
 if TYPE_CHECKING:
@@ -104,6 +104,7 @@ def translate(options: TranslateOptions) -> None:
     translator, request = _translator(options, models)
     read, written = models.first.direction.split("-")
     say(f"translating from the {read} into the {written} language of the training data")
+    warn_of_raw_text([options.input])
     with resumable([options.input], [name for name, _ in outputs]):
         report = translate_text(
             options.input, outputs, translator, request, options.max_sentence_length

@@ -49,7 +49,9 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
     ends = (words[-1].decode("utf-8", "replace") for words in sentences if words)
     if looks_raw(ends):
         advice = "the system needs text in its tokens"
-        if not is_raw and settings.exists() and read_settings(settings).source.takes_raw_text:
+        if is_raw:
+            advice = "the system was built without --tokenize, so it must be cut as in training"
+        elif settings.exists() and read_settings(settings).source.takes_raw_text:
             advice = f"with --raw it is prepared as {settings} says"
         click.echo(f"warning: the input looks like raw text; {advice}", err=True)
     if not sentences:

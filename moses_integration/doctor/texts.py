@@ -173,7 +173,8 @@ class _Writing:
 
     def __init__(self, text: Text) -> None:
         self.path = text.path
-        self.text = unescape(b"\n".join(text.lines).decode("utf-8", "replace"))
+        lines = (line.removesuffix(b"\r") for line in text.lines)  # Moses reads words without it
+        self.text = unescape(b"\n".join(lines).decode("utf-8", "replace"))
         self.forms = [form for form in _FORMS if is_normalized(form, self.text)]
         self.apart = normalize("NFD", self.text)
         self.bare = "".join(each for each in self.apart if not _is_mark(each))

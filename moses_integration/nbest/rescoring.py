@@ -402,8 +402,7 @@ class NBestRescoring:
         """The words of the source text."""
         if self.source is None:
             return None
-        lines = read_lines(self.source)
-        return [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in lines]
+        return [tuple(phrase_tokens(line.removesuffix(b"\r"))) for line in read_lines(self.source)]
 
     @cached_property
     def names(self) -> list[str]:

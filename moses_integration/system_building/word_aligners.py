@@ -98,8 +98,7 @@ def align_words(
     """
     if aligner == "monotone":  # one direction is enough, because both would give the same links
         return align_monotonically(source, target), {"made_by": "phrasescore"}
-    model = _new_model(aligner)
-    limit = model.max_sentence_length
+    limit = _new_model(aligner).max_sentence_length
     too_long = int((np.maximum(source.lengths, target.lengths) > limit).sum())
     forward, reverse = _align_both_ways(texts, aligner, output, len(source), threads)
     backward = Links(reverse.targets, reverse.sources, reverse.offsets)
@@ -207,8 +206,7 @@ def align_one_way(aligner: str, source: str, target: str, output: str) -> None:
             for _, matrix in model.get_best_alignments(*map(list, zip(*block, strict=True))):
                 links = np.argwhere(matrix.to_numpy()).tolist()
                 stream.write(b" ".join(b"%d-%d" % (s, t) for s, t in links) + b"\n")
-            share = len(block) / len(texts[0])
-            _print_share(share * _BEST_LINKS[aligner] / work)
+            _print_share(len(block) / len(texts[0]) * _BEST_LINKS[aligner] / work)
 
 
 def _print_share(share: float) -> None:

@@ -257,7 +257,10 @@ def language_notes(languages: Iterable[str]) -> list[str]:
         "the tokeniser has no rules for {}: it uses the abbreviations of English and guesses which "
         "apostrophes are quotes; look at some lines of its output"
     )
-    return [note.format(each) for each in languages if not has_rules(each)]
+    shorter = ", or give the code of two letters (es, not spa) if there is one"
+    return [
+        note.format(each) + shorter * (len(each) > 2) for each in languages if not has_rules(each)
+    ]
 
 
 @functools.cache

@@ -20,7 +20,7 @@ from pathlib import Path
 import click
 
 from phrasescore.errors import STANDARD_OUTPUT, SettingsError, refusal
-from phrasescore.runs.file_kinds import STANDARD_STREAM, is_stream
+from phrasescore.runs.file_kinds import STANDARD_STREAM, can_be_read_again, is_stream
 from phrasescore.runs.final_names import scratch_folder
 
 # A key of the attribute `meta` of a click context. If this key is present, the command is only
@@ -281,3 +281,12 @@ def refuse_unwritable_folder(path: Path) -> None:
         problem = "cannot write there"
     if problem:
         raise SettingsError(problem, path=path, remedy=remedy)
+
+
+def warn_of_raw_text(paths: Iterable[str | Path], advice: str = "preprocess it first") -> None:
+    """Warn of each text that looks raw where tokens are needed; a pipe can be read only once."""
+    from phrasescore.table.input_files import file_looks_raw  # late: it would slow --help down
+
+    for path in paths:
+        if can_be_read_again(path) and file_looks_raw(path):
+            click.echo(f"warning: {path} looks like raw text; {advice}", err=True)

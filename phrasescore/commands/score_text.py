@@ -10,7 +10,7 @@ import click
 
 from phrasescore.commands.declarations import argument, command, flag, option, output_to
 from phrasescore.commands.options import PAIRS, Computing, Result, factor, model_folders, resumable
-from phrasescore.commands.paths import INPUT
+from phrasescore.commands.paths import INPUT, warn_of_raw_text
 from phrasescore.errors import SettingsError, counted
 from phrasescore.runs.identity import provenance
 
@@ -102,6 +102,7 @@ def score_text(options: ScoreTextOptions) -> None:
         for folder, each in zip(options.models, loaded, strict=True)
     ]
     numerics = {"batch_size": size, "device": str(models[0].scorer.device), "precision": "fp32"}
+    warn_of_raw_text(options.texts)
     with resumable(options.texts, [options.output]):
         report = score_texts(texts, options.output, models, settings, numerics=numerics)
     click.echo(described(report), err=True)

@@ -20,11 +20,11 @@ from phrasescore.commands.options import (
     BoundedInt,
     Device,
 )
-from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder
+from phrasescore.commands.paths import PathName, Use, refuse_unwritable_folder, warn_of_raw_text
 from phrasescore.errors import InputError
 from phrasescore.model.kinds import KINDS, EncoderDecoderSettings
 from phrasescore.runs.file_kinds import can_be_read_again
-from phrasescore.table.input_files import file_looks_raw, misaligned_files, read_lines
+from phrasescore.table.input_files import misaligned_files, read_lines
 from phrasescore.table.phrase_table import PIPES
 from phrasescore.training.settings import (
     DEFAULT_EPOCHS,
@@ -294,9 +294,7 @@ def train(options: TrainOptions) -> None:
 
     refuse_unwritable_folder(options.paths[-1])
     texts, kind = options.paths[:-1], options.training.model_kind
-    for path in texts if kind.of_sentences else ():
-        if file_looks_raw(path):
-            click.echo(f"warning: {path} looks like raw text; preprocess it first", err=True)
+    warn_of_raw_text(texts if kind.of_sentences else ())
     for path in texts if kind.learns_from == "phrases" else ():
         if can_be_read_again(path) and PIPES not in next(read_lines(path), PIPES):
             problem = "this is not a phrase table: its first line has no |||"

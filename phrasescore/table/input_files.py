@@ -16,7 +16,7 @@ import math
 import re
 import sys
 import zlib
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -166,8 +166,12 @@ def looks_raw(ends: Iterable[str]) -> bool:
     return 2 * sum(raw) > len(raw)
 
 
-def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: object) -> str | None:
+def alignment_problem(
+    lines: Iterable[str | bytes], others: Iterable[str | bytes], path: object
+) -> str | None:
     """Describe where two texts seem misaligned; ``None`` if they look parallel or are too short.
+
+    Pairs with an empty line do not count.
 
     Args:
         lines: The lines of a text.
@@ -187,7 +191,8 @@ def alignment_problem(lines: Iterable[Sized], others: Iterable[Sized], path: obj
 
     pairs, begin, places = zip(lines, others, strict=False), 0, list[tuple[str, float]]()
     while len(block := list(itertools.islice(pairs, _LINES_COMPARED))) >= _MIN_LINES:
-        lengths = [[math.log1p(len(line)) for line in pair] for pair in block]
+        full = (pair for pair in block if all(line.strip() for line in pair))
+        lengths = [[math.log1p(len(line)) for line in pair] for pair in full]
         end, found = begin + len(block), 1.0
         with contextlib.suppress(StatisticsError):  # all lines of a text are equally long
             found = correlation(*zip(*lengths, strict=True))

@@ -104,6 +104,25 @@ def test_a_source_that_the_model_does_not_know(tmp_path: Path, phrasescore: Phra
     assert b"warning: the list ends after 1 sentence, but source has 2: is it" in done.stderr
 
 
+def test_raw_text_is_told(tmp_path: Path, phrasescore: Phrasescore) -> None:
+    """Commands that need tokens warn of raw text, which they could otherwise take for tokens."""
+    save_random_model(tmp_path / "model", [b"the", b"house."], [b"la", b"maison"], kind="search")
+    (tmp_path / "raw").write_bytes(b"the house.\n" * 3)
+    (tmp_path / "tokens").write_bytes(b"la maison .\n" * 3)
+    (tmp_path / "list").write_bytes(
+        b"2 ||| la maison . ||| LM0= -1 ||| -1\n2 ||| la ||| LM0= -2 ||| -2\n"
+    )
+    model = ("--model", "model")
+    for command in (
+        ("nbest", "list", *model, "--source", "raw", "-o", "out"),
+        ("translate", *model, "-i", "raw", "-o", "out"),
+        ("score-text", *model, "raw", "tokens", "-o", "out"),
+        ("optimize", "--nbest", "list", "--reference", "raw"),
+    ):
+        done = phrasescore(*command).well()
+        assert done.stderr.count(b"warning: raw looks like raw text; ") == 1
+
+
 def _list_of(candidates: int) -> bytes:
     return b"".join(
         b"%d ||| w%d ||| LM0= -%d ||| -1\n" % (number // 3, number, number + 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from moses_integration.commands.options import INI, WEIGHTS, named_command, read_ini, sections
 from phrasescore.commands.declarations import Options, command, option
 from phrasescore.commands.options import SEED, THREADS, BoundedInt, Result, say, show_notes
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, OUTPUT, OUTPUT_FOLDER, warn_of_raw_text
 from phrasescore.errors import SettingsError
 from phrasescore.runs.interruption import interruptible
 from tuning.commands.evaluate import references
@@ -232,6 +232,7 @@ def optimize(options: OptimizeOptions) -> None:
     from tuning.loop.lists import ListOptimization, optimize_lists
 
     task = options.settings(ListOptimization, objective=options.objective)
+    warn_of_raw_text(options.references, "it needs the tokens of the lists")
     report = optimize_lists(task)
     show_notes(report.notes)
     say(

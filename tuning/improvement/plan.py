@@ -202,8 +202,7 @@ class ImprovePlan:
             made = (*folder.texts, *folder.tables, *folder.language_models, *folder.inis[::-1])
             marks = [path.name for path in made]
             more = [] if self.target_text is None else ["--language-model-text", self.target_text]
-            words = *self.build, *more, *self.parallel
-            yield _step("build", "build", *words, start, marks=marks)
+            yield _step("build", "build", *self.build, *more, *self.parallel, start, marks=marks)
             raw: list[tuple[str, str, Path, Path]] = [
                 *zip(SIDES, SIDES, self.dev, self.dev_texts, strict=True)
             ]

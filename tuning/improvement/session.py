@@ -212,8 +212,8 @@ class _Improvement:
         if (self._end or 0.0) <= _CLEARLY_LONGER * time < end and not is_done:
             seconds = self._seconds_of(_TIMED_STEP)
             self._say(
-                f"note: decoding the dev set took {seconds:,.0f} s, so all steps take longer than "
-                f"--time: up to about {end / 60:.0f} min"
+                f"note: decoding the dev set took {seconds:,.0f} s, so all steps may take longer "
+                f"than --time: up to about {math.ceil(end / 60)} min"
             )
         self._end = max(end, time)
 

@@ -125,10 +125,9 @@ class TuningSettings(OptimizationSettings):
         """
         from moses_integration.ini.model_files import named_paths
 
-        named = named_paths(ini)
         models = {
             f"{line.name}'s {key} (size or digest)": _size_or_digest(Path(path))
-            for line, key, path in named
+            for line, key, path in named_paths(ini)
         }
         settings = self.without("ini", "source", "references", "moses", "threads", *_SECOND_STEP)
         return {**settings, **models, "several seeds": self.runs > 1}

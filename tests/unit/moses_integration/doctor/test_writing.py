@@ -37,6 +37,7 @@ def test_a_text_that_is_part_of_the_training_text() -> None:
     """Scores of sentences that training saw are too high."""
     found = findings(TRAINING, TRAINING)
     assert found[0] == ("text", "100% of the lines are in training, the training text")
+    assert findings(TRAINING, TRAINING.replace("\n", "\r\n")) == found
 
 
 @pytest.mark.parametrize(
