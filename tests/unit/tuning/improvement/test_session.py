@@ -258,7 +258,7 @@ def test_begun_work_is_not_lost_when_its_limit_grows(tmp_path: Path) -> None:
 
 
 def test_misaligned_texts(tmp_path: Path) -> None:
-    """Before any step, a warning names a text that is shifted by a line; empty lines are no shift."""
+    """Before any step, a warning names a text that is shifted; empty lines are no shift."""
     lines = ["word " * (number * 7 % 23) for number in range(100)]
     source, target, shifted = tmp_path / "a", tmp_path / "b", tmp_path / "c"
     for path, content in ((source, lines), (target, lines), (shifted, lines[1:] + lines[:1])):
