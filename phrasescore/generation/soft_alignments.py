@@ -36,6 +36,7 @@ _MAX_AREA = 20_000_000  # maximum number of elements for one pair; each takes ab
 _CELL = 0.28  # size of a cell in inches; smaller if the matrix would exceed _MAX_SIZE
 _MAX_SIZE = 30.0  # inches
 _SCALE = 1.1  # inches: the width of the colour scale and its minimum height
+_MARGIN = 0.4  # inches
 _LETTERS = 0.09  # width of a letter in inches, at the largest font size
 _POINTS, _POINTS_PER_INCH = 9.0, 72
 
@@ -87,9 +88,8 @@ class SoftAlignments:
 
     def _batch(self, sources: TokenSequences, targets: TokenSequences) -> NDArray[np.float32]:
         """Return the alignments of a batch, ``(B, T + 1, S + 1)``, padded."""
-        (read, read_lengths), (written, written_lengths) = (
-            map(torch.from_numpy, as_matrix(side)) for side in (sources, targets)
-        )
+        read, read_lengths = map(torch.from_numpy, as_matrix(sources))
+        written, written_lengths = map(torch.from_numpy, as_matrix(targets))
         batch = Batch(read, written, (read_lengths, written_lengths)).to(self._device)
         with torch.inference_mode():
             total = self._models[0].alignments(batch)
@@ -151,13 +151,8 @@ def draw_alignment(
     cell = min(_CELL, _MAX_SIZE / longest)
     points = min(_POINTS, cell * _POINTS_PER_INCH * 0.8)
     letter = _LETTERS * points / _POINTS
-    width, height = (
-        max(cell * len(along), least) + letter * max(map(len, across)) + margin
-        for along, across, least, margin in (
-            (source, target, 0.0, 0.4 + _SCALE),
-            (target, source, _SCALE, 0.4),
-        )
-    )
+    width = cell * len(source) + letter * max(map(len, target)) + (_MARGIN + _SCALE)
+    height = max(cell * len(target), _SCALE) + letter * max(map(len, source)) + _MARGIN
     with saved_figure(path, width, height) as figure:
         axes = figure.add_subplot()
         # the scale ends at the largest share; otherwise a weak alignment would be one dark square
