@@ -79,10 +79,7 @@ class TableFormat:
         Raises:
             PhraseTableError: The file is empty or not a phrase table, or its first line is faulty.
         """
-        if not lines:
-            raise PhraseTableError(
-                "the file is empty, where a phrase table was expected", path=path
-            )
+        _refuse_empty(lines, "phrase table", path)
         if any(PIPES in rest for rest in lines[0].split(b"\r")[1:]):
             raise PhraseTableError(
                 "the lines end in carriage returns alone, which Moses does not accept as line ends",
@@ -103,10 +100,7 @@ class TableFormat:
         Raises:
             PhraseTableError: The file is empty or not a reordering table.
         """
-        if not lines:
-            raise PhraseTableError(
-                "the file is empty, where a reordering table was expected", path=path
-            )
+        _refuse_empty(lines, "reordering table", path)
         with located(path, 1):
             if b"\t|||" in lines[0] or b"|||\t" in lines[0]:
                 raise PhraseTableError(
@@ -125,6 +119,11 @@ class TableFormat:
                     remedy=remedy,
                 )
             return cls(_count_scores(lines[0]), hierarchical=False)
+
+
+def _refuse_empty(lines: Sequence[bytes], what: str, path: str | Path) -> None:
+    if not lines:
+        raise PhraseTableError(f"the file is empty, where a {what} was expected", path=path)
 
 
 def _count_scores(line: bytes) -> int:
