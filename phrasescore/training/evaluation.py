@@ -136,12 +136,10 @@ def described(point: CurvePoint, of_text: bool) -> str:
         of_text: Whether the model learns from one text instead of pairs.
     """
     text = f"epoch {point.epoch:.2f}, {point.seconds:,.0f} s: nll {point.training_nll:.3f}"
-    for nll, what in (
-        (point.held_out_sources_nll, f"unseen {'sentences' if of_text else 'sources'}"),
-        (point.held_out_pairs_nll, "unseen pairs"),
-    ):
-        if nll is not None:
-            text += f", {what} {nll:.3f}"
+    if (nll := point.held_out_sources_nll) is not None:
+        text += f", unseen {'sentences' if of_text else 'sources'} {nll:.3f}"
+    if (nll := point.held_out_pairs_nll) is not None:
+        text += f", unseen pairs {nll:.3f}"
     return f"{text} ({point.words_per_second:,} words/s)"
 
 
