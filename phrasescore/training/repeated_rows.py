@@ -107,11 +107,9 @@ def first_of_equals(digests: Iterable[Digests], rows: int, scratch: Path, name: 
     for part_number in range(parts):
         segments = [slice(*ends[part_number : part_number + 2]) for ends in borders]
         found = is_first(np.concatenate([dealt[segment] for segment in segments]))
-        at = 0
-        for segment in segments:
-            end = at + segment.stop - segment.start
-            dealt_first[segment.start] = found[at:end]
-            at = end
+        cuts = np.cumsum([segment.stop - segment.start for segment in segments])[:-1]
+        for segment, flags in zip(segments, np.split(found, cuts), strict=True):
+            dealt_first[segment.start] = flags
     first = DiskArray(scratch / f"{name}.first", np.bool_, rows)
     for ends in borders:
         whole = slice(ends[0], ends[-1])
