@@ -135,7 +135,6 @@ def finished_state(model: Path) -> TrainingState:
         record = read_object(model / PROVENANCE)
         figures = [record["held_out"].get(name) for name in ("held_out_sources", "held_out_pairs")]
         best = next((figure["nll"] for figure in figures if figure), float("inf"))
-        names = ("epoch", "position", "updates", "words", "seconds")
-        done = {name: record["training"][name] for name in names if name in record["training"]}
+        done = record["training"]
         begun = {"begun": done["updates"], "best_nll": best}
-        return from_mapping(TrainingState, done | begun, where="training")
+        return from_mapping(TrainingState, done | begun, where="training", only_known=False)
