@@ -57,9 +57,8 @@ def encode(settings: TrainingSettings, folder: Path) -> EncodedPairs:
         InputError: A file cannot be read, or the table violates its format.
         CorpusError: Two texts have different numbers of lines, or every pair is left out.
     """
-    if (folder / MANIFEST).exists():
-        with contextlib.suppress(InputError):  # a damaged folder is made again
-            return load_pairs(folder)
+    with contextlib.suppress(InputError):  # a missing folder is made, a damaged one again
+        return load_pairs(folder)
     folder.mkdir(parents=True, exist_ok=True)
     for name in (MANIFEST, BYTE_PAIRS):
         (folder / name).unlink(missing_ok=True)
