@@ -139,9 +139,8 @@ def scatter(options: ScatterOptions) -> None:
 
     check_drawing()
     folder = Path(options.output)
-    pairs, picture, result = (
-        folder / name for name in ("pairs.tsv.gz", f"scatter.{options.format}", RESULT)
-    )
+    pairs, result = folder / "pairs.tsv.gz", folder / RESULT
+    picture = folder / f"scatter.{options.format}"
     add_outputs("--output", (pairs, picture, result))
     for path in (result, pairs, picture):
         if os.path.lexists(path) and not has_record(folder, plot.ScatterRecord):
