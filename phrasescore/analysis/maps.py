@@ -205,12 +205,11 @@ def write_map_page(
     from bokeh.resources import INLINE
 
     clusters = find_clusters(places, texts)
-    colours = [_NO_CLUSTER] * len(texts)
+    colours = np.full(len(texts), _NO_CLUSTER, np.object_)
     for cluster in clusters:
-        for row in cluster.members.tolist():
-            colours[row] = cluster.colour
+        colours[cluster.members] = cluster.colour
     x, y = places.T.astype(float).tolist()
-    points = ColumnDataSource({"x": x, "y": y, "text": texts, "colour": colours})
+    points = ColumnDataSource({"x": x, "y": y, "text": texts, "colour": colours.tolist()})
     plot = figure(
         title=title,
         sizing_mode="stretch_both",
