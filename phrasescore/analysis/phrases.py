@@ -16,7 +16,6 @@ from phrasescore.model.folder import LoadedModel
 from phrasescore.runs.progress import Progress, with_progress
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.block import read_blocks
-from phrasescore.table.phrase_table import Side
 from phrasescore.table.text_blocks import Texts
 from phrasescore.words.hashing import is_first, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, concatenated, from_lists
@@ -49,7 +48,7 @@ def sample_phrases(
         InputError: The table cannot be read or violates its format.
         CorpusError: The model knows no phrase of the table.
     """
-    side: Side = "source" if loaded.direction == "source-target" else "target"
+    side = next(iter(loaded.sides))
     swap, spread = np.random.default_rng(seed).integers(1 << 63, size=2, dtype=np.uint64)
     drawn, keys, seen = from_lists([]), np.empty(0, np.uint64), np.empty(0, np.uint64)
     unknown = 0
