@@ -57,17 +57,16 @@ class FeedForwardLm(SequenceModel):
         self.output_words = nn.Parameter(torch.empty(V, H2))
         self.output_bias = nn.Parameter(torch.empty(V))
 
+    @torch.no_grad()
     def initialise(self, generator: torch.Generator, initialisation: Initialisation) -> None:
         """Draw the initial weights; with ``paper``, biases are uniform like the other weights."""
         if initialisation == "paper":
-            with torch.no_grad():
-                for parameter in self.parameters():
-                    parameter.uniform_(-_PAPER_RANGE, _PAPER_RANGE, generator=generator)
+            for parameter in self.parameters():
+                parameter.uniform_(-_PAPER_RANGE, _PAPER_RANGE, generator=generator)
         else:
             super().initialise(generator, initialisation)
         if self.settings.self_normalise:
-            with torch.no_grad():
-                self.output_bias.sub_(math.log(self.settings.target_vocabulary))
+            self.output_bias.sub_(math.log(self.settings.target_vocabulary))
 
     def histories(self, target: Tensor) -> Tensor:
         """Return the history (the n - 1 words before) of each word and </s> of B sentences.
