@@ -210,25 +210,25 @@ class WordTable:
     def reserve(self, words: int, text: int) -> None:
         """Make room for ``words`` more words, which have ``text`` bytes in all."""
         size = len(self)
-        arrays = self.arrays._replace(
+        self.arrays = self.arrays._replace(
             text=with_room(self.arrays.text, int(self.arrays.ends[size]) + text),
             ends=with_room(self.arrays.ends, size + words + 1),
         )
-        if 2 * (size + words) > arrays.slots.size:
-            length = 1 << (2 * (size + words) - 1).bit_length()
-            arrays = arrays._replace(slots=np.full(length, _FREE, np.int32))
-            _fill_slots(arrays)
-        self.arrays = arrays
+        if 2 * (size + words) > self.arrays.slots.size:
+            self._hash(size + words)
 
     def trim(self) -> None:
         """Free memory that was reserved for words but not used."""
         arrays, size = self.arrays, len(self)
-        length = 1 << (2 * size - 1).bit_length()
         self.arrays = arrays._replace(
-            text=arrays.text[: arrays.ends[size]].copy(),
-            ends=arrays.ends[: size + 1].copy(),
-            slots=np.full(length, _FREE, np.int32),
+            text=arrays.text[: arrays.ends[size]].copy(), ends=arrays.ends[: size + 1].copy()
         )
+        self._hash(size)
+
+    def _hash(self, words: int) -> None:
+        """Make a hash table with room for ``words`` words, at most half full."""
+        length = 1 << (2 * words - 1).bit_length()
+        self.arrays = self.arrays._replace(slots=np.full(length, _FREE, np.int32))
         _fill_slots(self.arrays)
 
     def add_spans(self, data: Bytes, begins: Positions, ends: Positions) -> NDArray[np.int32]:
