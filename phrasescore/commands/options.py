@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import click
@@ -219,7 +219,7 @@ class Reordering(Options):
 
 
 @contextlib.contextmanager
-def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
+def resumable(inputs: Iterable[str], outputs: Sequence[str]) -> Iterator[None]:
     """If the user interrupts the block, say how to continue, unless one of the files is a pipe.
 
     Args:
@@ -230,7 +230,6 @@ def resumable(inputs: Iterable[str], outputs: Iterable[str]) -> Iterator[None]:
     from phrasescore.runs.interruption import interruptible
     from phrasescore.runs.stream import keeps_work
 
-    outputs = list(outputs)
     can_continue = all(map(can_be_read_again, inputs)) and all(map(keeps_work, outputs))
     with interruptible(outputs[0]) if can_continue else contextlib.nullcontext():
         yield
