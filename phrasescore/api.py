@@ -29,6 +29,7 @@ from phrasescore.model.kinds import kind_named
 from phrasescore.scoring.shared_scorer import SharedScorer
 from phrasescore.scoring.text_scoring import perplexity
 from phrasescore.table.block import TokenSpans
+from phrasescore.table.phrase_table import BLANKS
 from phrasescore.words.token_sequences import TokenSequences
 
 # (source, target), or the text alone for a language model
@@ -273,6 +274,6 @@ def _checked(text: Any, name: str) -> bytes:
     if "\n" in text or "\0" in text:
         raise InputError(f"{name}: the text contains a line feed or a zero byte")
     try:
-        return text.encode("utf-8", "surrogateescape").strip(b" \t")
+        return text.encode("utf-8", "surrogateescape").strip(BLANKS)
     except UnicodeEncodeError:
         raise InputError(f"{name}: a surrogate code point, which is not a character") from None

@@ -256,7 +256,7 @@ def read_kind(folder: str | Path) -> Kind:
     """
     config = _read_config(Path(folder))
     try:
-        return kind_named(str(config.get("kind")))
+        return kind_named(str(config.get("kind", KINDS[0].name)))
     except SettingsError as error:
         raise ModelError(error.problem, path=folder, remedy=error.remedy) from None
 

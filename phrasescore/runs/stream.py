@@ -138,9 +138,7 @@ class JournaledOutputs:
         sizes = [_size(part) for part in parts]
         final_names.remove_parts(self._journal_path)
         found = begun_work(self._files[-1])
-        changes = []
-        if found is not None and self._work is not None:
-            changes = differences(found, self._work, self._inputs)
+        changes = differences(found, self._work, self._inputs) if found and self._work else []
         if found and self._work and not changes and found.fits(sizes):
             self.blocks, self.counts = found.blocks, found.counts
             sizes = list(found.sizes)

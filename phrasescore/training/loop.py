@@ -11,6 +11,7 @@ import click
 import torch
 
 from phrasescore.compiled import compiling_seconds
+from phrasescore.errors import CorpusError
 from phrasescore.model.folder import CURVES, CurvePoint, load_model
 from phrasescore.model.kinds import EncoderDecoderSettings
 from phrasescore.model.sequence_model import SequenceModel
@@ -118,6 +119,7 @@ class Trainer:
         """Train until the limit of epochs, time or patience is reached.
 
         Raises:
+            CorpusError: The recipe leaves out all pairs.
             KeyboardInterrupt: On Ctrl-C, SIGTERM or SIGHUP, after the state has been saved.
         """
         begin_curve(self._folder / CURVES, self.state.updates)
@@ -160,6 +162,11 @@ class Trainer:
             if self._finished():
                 return
             self._save_if_due()
+        if not self.state.position:
+            raise CorpusError(
+                "each pair has a phrase that is too long for the recipe, so all pairs are left out",
+                remedy=f"leave out --recipe {self.settings.recipe}",
+            )
         self.state.epoch += 1
         self.state.position = 0
 

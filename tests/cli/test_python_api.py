@@ -245,6 +245,8 @@ def test_nothing_in_is_nothing_out(model: Model, system: Path) -> None:
     assert np.array_equal(
         model.score(zip(*zip(*PAIRS, strict=True), strict=True)), model.score(PAIRS)
     )
+    returned = [(f"{source}\r", f"{target}\r") for source, target in PAIRS]
+    assert np.array_equal(model.score(returned), model.score(PAIRS))  # as in a file
     assert model.score([]).shape == (0,)
     assert model.score_words([]) == model.generate([]) == []
     assert math.isnan(model.perplexity([]))

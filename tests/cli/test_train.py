@@ -75,6 +75,15 @@ def test_the_paper_s_recipe_holds_nothing_out_and_keeps_the_last_weights(
     assert (record["settings"]["patience"], record["settings"]["held_out"]) == (0, [0, 0])
 
 
+def test_phrases_too_long_for_the_paper_s_recipe(phrasescore: Phrasescore, tmp_path: Path) -> None:
+    """If the recipe leaves out all pairs, training ends with an error, and not never."""
+    many = b" ".join(b"w%d" % number for number in range(32))
+    (tmp_path / "long").write_bytes(b"%b ||| %b ||| 1\n" % (many, many))
+    phrasescore(
+        "train", "long", "model", "--recipe", "paper", *SMALL[:-2], "--max-time", "5s"
+    ).refused(3, "each pair has a phrase that is too long for the recipe")
+
+
 def test_sentences(phrasescore: Phrasescore, table: Path, tmp_path: Path) -> None:
     """Training reads two texts, one compressed, and held-out texts; empty lines are counted."""
     rows = [line.split(b" ||| ")[:2] for line in table.read_bytes().split(b"\n")[:-1]]
