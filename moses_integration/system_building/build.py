@@ -48,10 +48,8 @@ from phrasescore.table.line_assembly import Phrases
 
 # a corpus that loses more pairs was probably prepared wrongly
 _MIN_KEPT = 0.98
-_MANY_LEFT_OUT = (
-    "more than 2 % of the sentence pairs were left out; look at the lines named below, and split "
-    f"lines that are too long into sentences{OR_LONGER}"
-)
+_MANY_LEFT_OUT = "more than 2 % of the sentence pairs were left out; look at the lines named below"
+_SPLIT = f", and split lines that are too long into sentences{OR_LONGER}"
 _LINES_AT_ONCE = 10_000
 
 
@@ -181,7 +179,8 @@ class _Builder:
         texts, models = self._folder.texts, self._truecase_models
         done = prepare_corpus(sources, texts, max_words, models, keeps_all=not settings.cleaning)
         kept = sum(done.kept)
-        warnings = [_MANY_LEFT_OUT] if kept < _MIN_KEPT * len(done.kept) else []
+        split = _SPLIT if "too long" in done.left_out else ""
+        warnings = [_MANY_LEFT_OUT + split] if kept < _MIN_KEPT * len(done.kept) else []
         files = self._inputs.source, self._inputs.target
         if (warning := misaligned_files(*files)) is not None:
             warnings.append(warning)

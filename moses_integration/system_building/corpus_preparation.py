@@ -279,7 +279,8 @@ def prepare_corpus(
                     good.append(pair)
                 else:
                     left_out[reason] += 1
-                    notes.add(f"left out: {reason}", sources[0].path, line)
+                    side = next((at for at, words in enumerate(pair) if not words), 0)
+                    notes.add(f"left out: {reason}", sources[side].path, line)
             for side, stream in enumerate(streams):
                 stream.write(b"".join(b" ".join(pair[side]) + b"\n" for pair in good))
                 words[side] += sum(len(pair[side]) for pair in good)

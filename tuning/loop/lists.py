@@ -35,7 +35,7 @@ from tuning.loop.tuning_settings import AND, OptimizationSettings, ScoreBenefit
 from tuning.loop.weight_files import read_plan
 from tuning.loop.weights import WeightPlan
 from tuning.metrics.metric_scores import CandidateStatistics, objective_score
-from tuning.metrics.metric_settings import TEST_SEED, TRIALS
+from tuning.metrics.metric_settings import TEST_SEED, TRIALS, points
 from tuning.metrics.significance import bootstrap, pooled_difference
 from tuning.optimizers.candidate_pool import CandidatePool, PoolArrays, point_at
 from tuning.optimizers.optimizer import Problem, Weights
@@ -249,6 +249,12 @@ def optimize_lists(
     begin = time.perf_counter()
     solution = task.choose_optimizer()(problem, np.random.default_rng(task.seed))
     seconds = time.perf_counter() - begin
+    first = max(objective_score(task.objective, scored.decoded) for scored in lists)
+    if task.start is None and solution.score < first:
+        notes.append(
+            f"the first candidates of a list have {points(first)} {task.objective}, more than the "
+            "result: with --start, begin with the weights of the system that made the list"
+        )
     benefits = estimate_benefits(plan, problem.pool, solution.weights, task, tuple(second))
     notes += [benefit.in_words(str(task.objective)) for benefit in benefits]
     return OptimizationReport(

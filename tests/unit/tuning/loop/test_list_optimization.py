@@ -193,3 +193,15 @@ def test_a_score_that_does_not_help_is_named(optimize: Optimize) -> None:
     (said,) = [note for note in report.notes if "an estimate over lists" in note]
     assert said.startswith("NeuralLM0 is not shown to help: ")
     assert not any("an estimate over lists" in note for note in optimize(lines).notes)
+
+
+def test_a_result_below_the_first_candidates_is_told(optimize: Optimize) -> None:
+    """Without start weights, the optimiser may not find what the decoder's weights choose."""
+    lines = []
+    for number, good in enumerate(references()):
+        bad = " ".join(["bad", *good.split(" ")[:-1]])
+        for words, value in ((good, -2), (bad, -1), (f"{bad} worse", -3)):
+            lines.append(f"{number} ||| {words} ||| LM0= {value} ||| {value}")
+    report = optimize(lines, start=None)
+    assert report.score < 1
+    assert report.notes[0].startswith("the first candidates of a list have 100.00 bleu, more than")

@@ -53,6 +53,8 @@ def test_cleaning_keeps_the_sides_together(tmp_path: Path) -> None:
         ":2: left out: empty (2 lines, also 5)",
         ":3: left out: too long (1 line)",
     ]
+    done = prepare(tmp_path, b"a\nb\n", b"x\n\n")
+    assert [*done.notes] == [f"{tmp_path / 'fr'}:2: left out: empty (1 line)"]
 
 
 def test_tokenised(tmp_path: Path) -> None:
