@@ -256,7 +256,7 @@ class _Builder:
         text = self._folder.work / "text.gz"
         done = prepare_corpus([TextSource(path, target, truecase)], [text], None)
         lines = itertools.islice(read_text(text), _LINES_AT_ONCE)
-        words = Counter(word for line in lines for word in line.rstrip().split(" "))
+        words = Counter(word for line in lines for word in line.split(" "))
         doubt = wrong_language(self._folder.path, "target", words)
         estimated = self._estimate(text, model)
         text.unlink()
