@@ -56,6 +56,11 @@ def _warn_of_input(ini: MosesIni, sentences: Sentences, *, is_raw: bool) -> None
         click.echo(f"warning: the input looks like raw text; {advice}", err=True)
     if not sentences:
         click.echo("note: the input is empty", err=True)
+    for number, words in enumerate(sentences, 1):
+        if (line := b" ".join(words)).decode("utf-8", "ignore").encode() != line:
+            said = f"warning: line {number:,} of the input is not UTF-8, as most systems are: iconv"
+            click.echo(f"{said} converts it", err=True)
+            break
     files = {Path(path).with_name(FILTER_WORDS) for _, _, path in named_paths(ini)}
     for file in filter(Path.exists, sorted(files)):
         other = set(itertools.chain(*sentences)).difference(file.read_bytes().split(b"\n"))

@@ -38,9 +38,9 @@ _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
 # these limits are shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
-# Dev sets of languages with many word forms have up to 52 % (Rarámuri, 15,000 lines of training
-# text); texts in an unrelated language have 66 to 86 %.
-_WRONG_LANGUAGE = 0.65
+# With little training text and many word forms, a dev set has up to 67 % (Asháninka, 500 lines); a
+# text in an unrelated language has 66 % or more. So only a higher share is surely an error.
+_WRONG_LANGUAGE = 0.8
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # another spelling is reported only if it makes at least this share of the unknown tokens known
 _REASON = 0.25
@@ -323,6 +323,7 @@ class TextWords:
         if share > _MANY_UNKNOWN:
             severity = "error" if swapped or share > _WRONG_LANGUAGE else "warning"
             remedy = "check that language, tokenisation, case and escaping are the same"
+            remedy += ", unless the training text is just small" * (severity == "warning")
         if swapped:
             remedy = "its other side knows them: source and reference look swapped, or one is wrong"
         found.add(

@@ -140,8 +140,8 @@ class Tokenizer:
         """Return the tokens of a line."""
         line = _JUNK.sub("", line).strip()
         special, stray, cluster, unknown = _clusters()
-        if not self._keeps_words:
-            line = line.translate(self._apart)
+        # Moses makes a word of this space, which nobody sees
+        line = line.replace("\u200b", " ") if self._keeps_words else line.translate(self._apart)
         pieces, bare = list(line), line
         if self._keeps_words and not special.isdisjoint(line):
             # a mark after a blank belongs to the word before; only a misplaced blank separates them

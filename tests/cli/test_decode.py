@@ -98,6 +98,12 @@ def test_tables_filtered_to_another_text_get_a_warning(
     assert b"was filtered to another text, without 3 words of this one" in other.stderr
 
 
+def test_text_in_another_encoding_gets_a_warning(phrasescore: Phrasescore, ini: Path) -> None:
+    """Its words are unknown and copied, so the output would mix two encodings."""
+    done = phrasescore("decode", ini, stdin=b"s0 s1\ns0 \xe9t\xe9\n").well()
+    assert done.stderr.count(b"warning: line 2 of the input is not UTF-8") == 1
+
+
 def test_nothing_to_decode_is_whole_files(
     phrasescore: Phrasescore, ini: Path, tmp_path: Path
 ) -> None:

@@ -195,7 +195,7 @@ def check_dev_set(
 
     Raises:
         CorpusError: The tables know less than half of the tokens of a text, which is spelt in
-            another way, or seems to be in another language.
+            another way, belongs to the other side, or is in another language.
     """
     if not (whole_tables := text_tables(ini)):
         return

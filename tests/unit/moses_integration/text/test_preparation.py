@@ -57,6 +57,12 @@ MOSES_TOKENS = [
 ]  # fmt: skip
 
 
+def test_a_space_without_width_is_no_word() -> None:
+    """Moses makes a word of it, which translations would have between two blanks."""
+    for tokenizer, tokens in (("unicode", "a b c ."), ("moses", "a \u200b b \u200b c .")):
+        assert Preprocessor(TextSettings("en", tokenizer=tokenizer))("a\u200bb \u200b c.") == tokens
+
+
 @pytest.mark.parametrize("tokenizer", TOKENIZERS)
 @pytest.mark.parametrize(("language", "text", "tokens"), MOSES_TOKENS)
 def test_tokens_are_those_of_moses(

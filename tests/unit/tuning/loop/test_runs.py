@@ -247,7 +247,8 @@ def test_many_unknown_words(run: Run) -> None:
     """Words with many forms may be unknown more often than known; tuning warns and goes on."""
     lines = run.toy.source.read_bytes().splitlines()
     more = [
-        b" ".join([line, *(b"new%d" % n for n in range(line.count(b" ") + 2))]) for line in lines
+        b" ".join([line, *(b"new%d" % n for n in range(2 * line.count(b" ") + 2))])
+        for line in lines
     ]
     run.toy.source.write_bytes(b"\n".join(more) + b"\n")
     run.tune()

@@ -91,6 +91,8 @@ def test_benefits_of_scores_are_said(tmp_path: Path) -> None:
     write_json(tmp_path / "tuned/result.json", record | {"benefits": [benefit]})
     wanted = "NeuralLM0 is not shown to help: +0.10 bleu (95 % interval -0.20 to +0.40)"
     assert wanted in page_of(tmp_path).text
+    write_json(tmp_path / "tuned/result.json", record | {"benefits": [benefit | {"weight": 0.0}]})
+    assert "its weight is 0, so the search does not use it" in page_of(tmp_path).text
 
 
 def test_settings_of_a_tuning_are_said(tmp_path: Path) -> None:
