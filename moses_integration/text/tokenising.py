@@ -82,6 +82,7 @@ _PAIR = (
     rf"|‘(?:[^‘’]|{_BETWEEN})*’"
 )
 _OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])|(?<=[^\W\d_])[´′`](?=[^\W\d_])"
+_OF_WORD += r"|(?<=[^\W\d_])\+|\+(?=[^\W\d_])"  # a vowel of Wixarika: m+k+
 # the end of English names, which the tokens of English text have as a token of its own
 _POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")
@@ -92,10 +93,10 @@ _ADDRESS = re.compile(
 
 
 def _with_apostrophes(line: str) -> str:
-    """Write the apostrophes of words as letters, which the tokeniser keeps.
+    """Write the apostrophes and plus signs of words as letters, which the tokeniser keeps.
 
-    >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan Jo's").replace(_LETTER, "_")
-    "bang_ mang_eny 'Tich' _yan Jo _s"
+    >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan Jo's m+k+ 1+1").replace(_LETTER, "_")
+    "bang_ mang_eny 'Tich' _yan Jo _s m_k_ 1+1"
     """
 
     def written(found: re.Match[str]) -> str:
@@ -182,7 +183,7 @@ _QUOTES = (
 # blanks inside numbers, names, addresses and quotes of two characters
 _INSIDE = (
     r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
-    r"|(?<=\b[A-Z]) & (?=[A-Z]\b)"
+    r"|(?<=\b[A-Z]) & (?=[A-Z]\b)|(?<=\d) (?=°)|(?<=°) (?=[CF]\b)"
 )
 # a quotation with a blank before its closing quote, unless that begins an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
