@@ -88,8 +88,7 @@ class Rescorer:
         """
         from moses_integration.nbest.rescoring import NBestModel
 
-        folders = self._rescoring.folders(self._system)
-        return [*map(NBestModel.load, self._rescoring.names, folders)]
+        return [*map(NBestModel.load, self._rescoring.names, self._rescoring.folders(self._system))]
 
     def best_first(self, found: Iterator[DecodedSentence]) -> Iterator[DecodedSentence]:
         """Yield sentences with reordered candidates, whose totals are the second scores."""

@@ -113,7 +113,7 @@ class _Builder:
         written = {
             "distortion_limit": settings.distortion_limit,
             "reordering": settings.reordering,
-            "folder": str(folder.path),
+            "folder": str(folder.path.absolute()),  # as in the ini
         }
         named = (*tables, *folder.language_models)
         return [

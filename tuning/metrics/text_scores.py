@@ -49,6 +49,7 @@ from tuning.metrics.metric_settings import LABELS, MetricName, SentenceSelection
 
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
+_UNESCAPED = re.compile(r"['\"<>\[\]|]")
 # groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
@@ -150,7 +151,10 @@ class ReferenceTexts:
             ([line.encode() for line in lines] for lines in texts),
             self.scoring.metrics,
         )
-        self._escaped = any(_ESCAPED.search(line) for lines in texts for line in lines)
+        together = "\n".join(map("\n".join, texts))
+        self._escaped = _ESCAPED.search(together) is not None
+        # tokens without any such character may be escaped, too
+        self._plain = _UNESCAPED.search(together) or not _looks_tokenised(texts[0])
         self._forms = set(map(_is_nfc, texts))
         self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
 
@@ -197,7 +201,7 @@ class ReferenceTexts:
 
     def _differences(self, lines: Sequence[str], path: Path) -> Iterator[str]:
         """Note how a translation is written in another way than the references."""
-        if self._tokenizer is not None or not self._escaped:
+        if self._tokenizer is not None or (self._plain and not self._escaped):
             why = "which --tokenize cuts" if self._escaped else "but the references have none"
             if any(_ESCAPED.search(line) for line in lines):
                 yield f"{path} has escapes such as &apos;, {why}: use phrasescore postprocess"

@@ -154,8 +154,7 @@ def phrase_words(entries: Entries, vocabularies: Sequence[WordTable]) -> PhraseW
         vocabularies: The words of each model.
     """
     words = entries.vocabulary.spans()
-    shape = (len(vocabularies), entries.targets.words.size)
-    numbered = np.zeros(shape, PHRASE_WORD)
+    numbered = np.zeros((len(vocabularies), entries.targets.words.size), PHRASE_WORD)
     for model, vocabulary in enumerate(vocabularies):
         ids = np.maximum(vocabulary.find_spans(*words), 0)
         numbered["word"][model] = ids[entries.targets.words]

@@ -252,8 +252,7 @@ class ProbingModel:
 
 def _slots(entries: int, header: KenlmHeader) -> int:
     """Return the length of a hash table, computed in single precision as in KenLM."""
-    scaled = np.float32(header.multiplier) * np.float32(entries)
-    return max(entries + 1, int(scaled))
+    return max(entries + 1, int(np.float32(header.multiplier) * np.float32(entries)))
 
 
 def _hashes_by_id(table: NDArray[Any], words: int) -> NDArray[np.uint64]:

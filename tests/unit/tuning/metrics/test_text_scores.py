@@ -111,6 +111,14 @@ def test_what_looks_wrong_is_noted(tmp_path: Path, lines: list[str], note: str) 
     assert note in notes[0]
 
 
+def test_escapes_are_right_beside_tokens(tmp_path: Path) -> None:
+    """A tokenised reference without an apostrophe may be escaped, one with an apostrophe is not."""
+    lines = write(tmp_path / "hyp", ["a b .", "c &apos;d ."])
+    for reference, notes in ((["a b .", "c d ."], 0), (["a b .", "c 'd ."], 1)):
+        texts = ReferenceTexts([write(tmp_path / "ref", reference)])
+        assert len(texts.score(lines).notes) == notes
+
+
 def test_escapes_that_a_tokeniser_cuts_are_noted(tmp_path: Path) -> None:
     """Of two texts with escapes, 13a makes words such as apos, which match."""
     lines = write(tmp_path / "tokens", ["a b", "c &apos;d"])
