@@ -40,6 +40,9 @@ def test_build_and_build_again(
     assert again.stderr.count(b"(done before)") == 5
     assert (tmp_path / "system" / "phrase-table.gz").read_bytes() == table
 
+    absolute = [str(tmp_path / "system") if word == "system/" else word for word in command]
+    assert phrasescore(*absolute).well().stderr.count(b"(done before)") == 5
+
     phrasescore(*command, "--lm-order", "2").refused(6, "lm_order was 3 and is now 2")
     updated = phrasescore(*command, "--lm-order", "2", "--update").well()
     assert updated.stderr.count(b"(done before)") == 3
