@@ -38,8 +38,9 @@ _PUNCTUATION = ".,;:!?…)\"'»"
 _EXAMPLES = 5
 # these limits are shares of all tokens
 _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
-# With little training text and many word forms, a dev set has up to 67 % (Asháninka, 500 lines); a
-# text in an unrelated language has 66 % or more. So only a higher share is surely an error.
+# With little training text and many word forms, up to 67 % of a dev set's tokens are unknown
+# (Asháninka, 500 lines); in an unrelated language, 66 % or more. So only a higher share is surely
+# an error.
 _WRONG_LANGUAGE = 0.8
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # another spelling is reported only if it makes at least this share of the unknown tokens known

@@ -56,8 +56,8 @@ _FIRST_LETTER = re.compile(r"[^\W\d_]")
 _INITIAL = re.compile(r"\A(?!\S*://|\S+@|www\.)(&apos;|['’]|)([^\W\d_])")
 # after these tokens a sentence begins
 _ENDS = {".", ":", "?", "!"}
-# fewer distinct words, or fewer lines of the training text, tell little about the language
-_FEWEST_WORDS, _LINES = 20, 10_000
+_FEWEST_WORDS = 20  # fewer distinct words tell little about the language of a text
+_LINES = 10_000  # lines of each side's training text that are read
 # Languages share names and numbers. Of 12 languages, the least similar dev set has 48 % of its
 # words in the training text; of texts in other languages, all but those of Spanish have under 34 %.
 _CLEAR, _FEWEST_KNOWN = 0.2, 0.35
@@ -83,7 +83,8 @@ class TextSettings:
             combining marks; ``unicode`` for the same tokens without these cuts.
         form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
         truecase: Whether words have their usual case at the beginning of a sentence.
-        apostrophes: Whether words keep their apostrophes where the tokeniser has no rules.
+        apostrophes: Whether words keep their apostrophes and plus signs where the tokeniser has no
+            rules.
 
     Raises:
         SettingsError: Two settings exclude each other.
@@ -377,9 +378,11 @@ def wrong_language(system: str | Path | None, side: Side, words: Counter[str]) -
         side: The side of the system to which the text is said to belong.
         words: The counts of the words of the text, or of its first lines.
     """
+    if system is None or len(words) < _FEWEST_WORDS:
+        return ""
     sides = side, SIDES[1 - SIDES.index(side)]
-    corpora = [Path(system or "/", f"corpus.{each}.gz") for each in sides]
-    if not (system and len(words) >= _FEWEST_WORDS and all(map(Path.exists, corpora))):
+    corpora = [Path(system, f"corpus.{each}.gz") for each in sides]
+    if not all(map(Path.exists, corpora)):
         return ""
     shares = []
     for corpus in corpora:

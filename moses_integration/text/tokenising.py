@@ -115,7 +115,7 @@ class Tokenizer:
         language: The ISO 639 code of the language.
         keeps_words: Whether no token begins or ends inside a character with its marks; otherwise
             the tokens are those of ``tokenizer.perl``.
-        apostrophes: Whether words keep their apostrophes, too.
+        apostrophes: Whether words keep their apostrophes and plus signs, too.
     """
 
     def __init__(self, language: str, *, keeps_words: bool, apostrophes: bool = False) -> None:

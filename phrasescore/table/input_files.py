@@ -149,6 +149,7 @@ def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
 
 def file_looks_raw(path: str | Path) -> bool:
     """Tell whether most lines at the beginning of a text end in a word with a full stop."""
+    # only the command that reads the text as a whole refuses a zero byte
     lines = itertools.islice(read_lines(path, is_text=False), _LINES_TO_JUDGE)
     return looks_raw(line.strip()[-9:].decode("utf-8", "ignore") for line in lines if line.strip())
 

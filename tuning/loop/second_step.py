@@ -68,13 +68,10 @@ class Scores:
         if not (names := [*models, *settings.scorers]):
             return None
         check_names(names, (line.name for line in ini.features))
-        # the old weights fit those of the old search, so a score starts at 0, as if it were new
-        kept = {
-            name: before.weights[name][0]
-            for name in settings.freeze
-            if before and name in before.weights
-        }
-        start = {name: kept.get(name, 0.0) for name in names}
+        # the old weights fit those of the old search, so a score starts at 0 unless it is frozen
+        old = before.weights if before else {}
+        kept = old.keys() & set(settings.freeze)
+        start = {name: old[name][0] if name in kept else 0.0 for name in names}
         size = settings.rescore_size or (before.candidates if before else _SIZE)
         return cls(models, settings.scorers, size, start)
 
