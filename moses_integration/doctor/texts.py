@@ -43,7 +43,8 @@ _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 # an error.
 _WRONG_LANGUAGE = 0.8
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
-# another spelling is reported only if it makes at least this share of the unknown tokens known
+# another case or escaping is reported only if it makes at least this share of the unknown tokens
+# known; punctuation at the end of words needs no such limit, because only raw text has it
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
@@ -353,7 +354,8 @@ class TextWords:
         most = max(counts.values())
         name = next(name for name in counts if counts[name] * _CLEARLY_MORE >= most)
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
-        if count >= max(_REASON * unknown, _FEW_MISSPELT * total):
+        reason = 0 if "punctuation" in name else _REASON
+        if count >= max(reason * unknown, _FEW_MISSPELT * total):
             found.add(
                 "error" if count > _MANY_MISSPELT * total else "warning",
                 self.where,

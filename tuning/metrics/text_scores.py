@@ -50,6 +50,8 @@ from tuning.metrics.metric_settings import LABELS, MetricName, SentenceSelection
 _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _UNESCAPED = re.compile(r"['\"<>\[\]|]")
+# signs that 13a makes words of, between letters, where some orthographies have them as letters
+_CUT_BY_13A = re.compile(r"[^\W\d_]+[+:;=*/<>@\"^`][^\W\d_]+")
 # groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
@@ -207,6 +209,9 @@ class ReferenceTexts:
                 yield f"{path} has escapes such as &apos;, {why}: use phrasescore postprocess"
         if len({*self._forms, _is_nfc(lines)}) > 1:
             yield f"{path} and the references differ in their Unicode form: convert all to NFC"
+        cut = [found[0] for found in map(_CUT_BY_13A.search, self.lines[0]) if found]
+        if self.scoring.tokenize == "13a" and 5 * len(cut) > len(lines):
+            yield f"13a cuts words such as {cut[0]}, so that BLEU counts their pieces"
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
         notes = [*self._differences(lines, path)]

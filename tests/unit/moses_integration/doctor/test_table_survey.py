@@ -123,6 +123,18 @@ def test_words_in_other_spellings(words: list[bytes], spelling: str) -> None:
     assert [each.what for each in found.findings] == ["the table knows all 2 tokens"]
 
 
+def test_raw_text_is_told_where_most_unknown_words_are_rare() -> None:
+    """Punctuation at the end of words shows raw text, although it explains few unknown words."""
+    found = Diagnosis()
+    text = TextWords([b"chien.", *(b"rare%d" % number for number in range(9))], "dev.fr")
+    text.check(found, {b"chien"}.__contains__, "the table")
+    assert "would know 1 of the 10 tokens" in found.findings[0].what
+    assert found.findings[0].remedy.startswith("tokenise this text")
+    text = TextWords([b"Chien", *(b"rare%d" % number for number in range(9))], "dev.fr")
+    text.check(found := Diagnosis(), {b"chien"}.__contains__, "the table")
+    assert len(found.findings) == 1
+
+
 def test_words_that_a_text_can_use(tmp_path: Path) -> None:
     """A word of phrases that the text does not have is known to the table, but of no use here."""
     table = tmp_path / "table"

@@ -130,6 +130,18 @@ def test_escapes_that_a_tokeniser_cuts_are_noted(tmp_path: Path) -> None:
     assert "has escapes such as &apos;, which --tokenize cuts" in noted["13a"][0]
 
 
+def test_words_that_a_tokeniser_cuts_are_noted(tmp_path: Path) -> None:
+    """Wixarika writes a vowel as +, at which 13a cuts; a time and one slash are nothing."""
+    for lines, cut in (
+        (["m+k+ a", "b yat+ra"], True),
+        (["at 10:30 .", "c", "d", "e", "a/b"], False),
+    ):
+        text = write(tmp_path / "text", lines)
+        notes = " ".join(ReferenceTexts([text], TextScoring(tokenize="13a")).score(text).notes)
+        assert ("13a cuts words such as m+k" in notes) is cut
+        assert not ReferenceTexts([text]).score(text).notes
+
+
 def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     """TER of long lines would take minutes: it is null, and a note says why; others have scores."""
     words = [str(word) for word in range(1000)]
