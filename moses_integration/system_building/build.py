@@ -30,12 +30,7 @@ from moses_integration.system_building.phrase_numbers import NumberedText, numbe
 from moses_integration.system_building.phrase_scoring import write_tables
 from moses_integration.system_building.word_aligners import align_words
 from moses_integration.system_building.word_alignment import Links, link_lines, read_kept_links
-from moses_integration.text.preparation import (
-    read_text,
-    read_truecaser,
-    write_settings,
-    wrong_language,
-)
+from moses_integration.text import preparation
 from moses_integration.text.tokenising import language_notes
 from phrasescore.errors import CorpusError
 from phrasescore.runs.file_kinds import only_regular_files
@@ -252,12 +247,12 @@ class _Builder:
     def _prepare_and_estimate(self, path: Path, model: Path) -> dict[str, object]:
         """Prepare a text in the same way as the target side, and estimate its language model."""
         target = self._settings.text.target
-        truecase = read_truecaser(self._folder.path, "target", target)
+        truecase = preparation.read_truecaser(self._folder.path, "target", target)
         text = self._folder.work / "text.gz"
         done = prepare_corpus([TextSource(path, target, truecase)], [text], None)
-        lines = itertools.islice(read_text(text), _LINES_AT_ONCE)
+        lines = itertools.islice(preparation.read_text(text), _LINES_AT_ONCE)
         words = Counter(word for line in lines for word in line.split(" "))
-        doubt = wrong_language(self._folder.path, "target", words)
+        doubt = preparation.wrong_language(self._folder.path, "target", words)
         estimated = self._estimate(text, model)
         text.unlink()
         counts = {"lines": len(done.kept), "words": done.words[0]} | estimated
@@ -271,6 +266,6 @@ class _Builder:
 
     def _ini(self) -> dict[str, object]:
         settings, folder = self._settings, self._folder
-        write_settings(folder.path, settings.text)
+        preparation.write_settings(folder.path, settings.text)
         write_atomically(folder.inis[0], default_ini(folder, settings))
         return {}

@@ -7,13 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from moses_integration.ini.model_files import absolute_if_possible
-from moses_integration.text.preparation import (
-    SETTINGS_FILE,
-    TRUECASE_MODELS,
-    SystemText,
-    TextSettings,
-    TokenizerName,
-)
+from moses_integration.text import preparation
 from moses_integration.text.tokenising import check_language
 from phrasescore.closed_settings import Between, check_bounds
 from phrasescore.errors import CorpusError, SettingsError, did_you_mean
@@ -144,7 +138,7 @@ class BuildSettings:
     """
 
     tokenize: tuple[str, str] | None = None
-    tokenizer: TokenizerName = "unicode"
+    tokenizer: preparation.TokenizerName = "unicode"
     case: Case = "keep"
     characters: bool = False
     reordering: bool = True
@@ -175,12 +169,12 @@ class BuildSettings:
         self.text  # noqa: B018 - raises an error if settings of the text exclude each other
 
     @property
-    def text(self) -> SystemText:
+    def text(self) -> preparation.SystemText:
         """The text settings of both sides; tokenised text and separate characters are escaped."""
         tokenize = self.tokenize is not None
         lower, truecase = self.case == "lower", self.case == "truecase"
         keeps_words = tokenize and self.tokenizer == "unicode"
-        common = TextSettings(
+        common = preparation.TextSettings(
             tokenize=tokenize,
             lowercase=lower,
             escape=tokenize or self.characters,
@@ -191,7 +185,7 @@ class BuildSettings:
             apostrophes=keeps_words,
         )
         source, target = (replace(common, language=code) for code in self.tokenize or (None, None))
-        return SystemText(source, target)
+        return preparation.SystemText(source, target)
 
 
 class SystemFolder:
@@ -223,8 +217,8 @@ class SystemFolder:
         self.tables = path / "phrase-table.gz", path / "reordering-table.gz"
         more = (path / f"lm{number}.arpa.gz" for number in range(1, language_models))
         self.language_models = (path / "lm.arpa.gz", *more)
-        self.inis = path / "moses.ini", path / SETTINGS_FILE
-        self.truecase_models = tuple(path / name for name in TRUECASE_MODELS.values())
+        self.inis = path / "moses.ini", path / preparation.SETTINGS_FILE
+        self.truecase_models = tuple(path / name for name in preparation.TRUECASE_MODELS.values())
         # in a moses.ini, a blank ends a path, and # begins a comment anywhere
         for character in " \t#":
             if character in str(path):
