@@ -11,13 +11,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import get_args
 
-from moses_integration.ini.feature_kinds import (
-    BINARISERS,
-    FEED_FORWARD_LM,
-    OWN_KINDS,
-    PHRASE_TABLE_KINDS,
-    TEXT_TABLE_KINDS,
-)
+from moses_integration.ini import feature_kinds
 from moses_integration.ini.feature_weights import boolean_option, has_tuned_weights, table_weights
 from moses_integration.ini.moses_ini import (
     FeatureLine,
@@ -34,7 +28,7 @@ from phrasescore.words import Unknown
 START_WEIGHT = 0.2  # the weight that Moses's training gives each score of a phrase table
 # the names of dense features that mert-moses.pl recognises
 TUNABLE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9]*")
-_MAPPED = PHRASE_TABLE_KINDS | {"Generation"}
+_MAPPED = feature_kinds.PHRASE_TABLE_KINDS | {"Generation"}
 _OTHER_WEIGHTS = frozenset(["alternate-weight-setting"])
 # these sections describe the model; changing one alone would contradict the rest of the file
 _STRUCTURE = frozenset(
@@ -70,12 +64,12 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
                 remedy="move its content to [feature] and [weight], or add the column by hand",
             )
     line = _phrase_table(ini, name)
-    if line.kind not in TEXT_TABLE_KINDS:
+    if line.kind not in feature_kinds.TEXT_TABLE_KINDS:
         remedy = "point the feature to a text table first (PhraseDictionaryMemory)"
-        if line.kind in BINARISERS:
+        if binariser := feature_kinds.BINARISERS.get(line.kind):
             remedy = (
                 "add the column to the ini of the text table (PhraseDictionaryMemory), and make "
-                f"the binary table from the new text table: {BINARISERS[line.kind].format('N')}"
+                f"the binary table from the new text table: {binariser.format('N')}"
             )
         problem = f"{line.name} is a {line.kind}, which does not read text tables"
         raise ini.error(problem, line=line.line, remedy=remedy)
@@ -85,7 +79,7 @@ def find_table_feature(ini: MosesIni, name: str | None = None) -> FeatureLine:
 
 def _phrase_table(ini: MosesIni, name: str | None) -> FeatureLine:
     """Find a phrase table by name; without a name, find the only one."""
-    tables = [line for line in ini.features if line.kind in PHRASE_TABLE_KINDS]
+    tables = [line for line in ini.features if line.kind in feature_kinds.PHRASE_TABLE_KINDS]
     names = ", ".join(line.name for line in tables)
     if name is not None:
         chosen = ini.feature(name)
@@ -227,7 +221,7 @@ def with_language_model(
     for key, value in options.items():
         refuse_unreadable(key, value)
     taken = {*(line.name for line in ini.features), *ini.weights}
-    free = next_name(taken, "NeuralLM" if kind == FEED_FORWARD_LM else "LM")
+    free = next_name(taken, "NeuralLM" if kind == feature_kinds.FEED_FORWARD_LM else "LM")
     name = name or free
     if not TUNABLE_NAME.fullmatch(name):
         problem = f"a feature cannot be called {name!r}"
@@ -259,7 +253,7 @@ def neural_options(line: FeatureLine) -> tuple[bool, bool]:
 
 def own_features(ini: MosesIni) -> tuple[FeatureLine, ...]:
     """Return the features of an ini that real Moses does not know."""
-    return tuple(line for line in ini.features if line.kind in OWN_KINDS)
+    return tuple(line for line in ini.features if line.kind in feature_kinds.OWN_KINDS)
 
 
 def factor_problems(ini: MosesIni) -> Iterator[IniError]:
@@ -268,7 +262,7 @@ def factor_problems(ini: MosesIni) -> Iterator[IniError]:
     Moses then looks phrases up by no factor and copies the words of the input, or it stops.
     """
     for line in ini.features:
-        is_table = line.kind in {"PhraseDictionaryMemory", *BINARISERS}
+        is_table = line.kind in {"PhraseDictionaryMemory", *feature_kinds.BINARISERS}
         is_table |= "fe" in line.options.get("type", "").split("-")  # reordering of phrase pairs
         if is_table and not {"input-factor", "output-factor"} <= line.options.keys():
             problem = f"{line.name} needs input-factor=0 and output-factor=0"

@@ -13,14 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from moses_integration.ini import feature_kinds
 from moses_integration.ini.edits import TUNABLE_NAME, factor_problems, own_features
-from moses_integration.ini.feature_kinds import (
-    COMMON_OPTIONS,
-    LANGUAGE_MODEL_KINDS,
-    OPTIONS,
-    OWN_KINDS,
-    PHRASE_TABLE_KINDS,
-)
 from moses_integration.ini.feature_weights import FeatureLayout
 from moses_integration.ini.model_files import (
     BINARY_TABLE_KINDS,
@@ -85,7 +79,7 @@ def decoding_steps(ini: MosesIni) -> list[tuple[int, int]]:
         IniError: Moses refuses a line.
     """
     counts = {
-        "T": sum(line.kind in PHRASE_TABLE_KINDS for line in ini.features),
+        "T": sum(line.kind in feature_kinds.PHRASE_TABLE_KINDS for line in ini.features),
         "G": sum(line.kind == "Generation" for line in ini.features),
     }
     steps: list[tuple[int, int]] = []
@@ -149,7 +143,7 @@ def _kind_problems(kind: str, count: int) -> Iterator[LineProblem]:
     if kind in _SINGLE and count == 2:
         yield "moses error", f"real Moses refuses a second {kind}", "delete one of the lines"
     problem = f"real Moses has {kind} only if it was built with it"
-    if kind in LANGUAGE_MODEL_KINDS - {"KENLM"}:
+    if kind in feature_kinds.LANGUAGE_MODEL_KINDS - {"KENLM"}:
         yield "warning", problem, "use KENLM, which reads ARPA files"
     if kind == "PhraseDictionaryCompact":
         yield "note", problem, "build Moses with --with-cmph, or use ProbingPT"
@@ -157,22 +151,22 @@ def _kind_problems(kind: str, count: int) -> Iterator[LineProblem]:
 
 def _option_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineProblem]:
     """Yield what Moses refuses in the line of a usual class."""
-    if line.kind not in OPTIONS.keys() - OWN_KINDS:
+    if line.kind not in feature_kinds.OPTIONS.keys() - feature_kinds.OWN_KINDS:
         return
     is_reordering = line.kind == "LexicalReordering"
-    common = {"name", "num-features"} if is_reordering else COMMON_OPTIONS
+    common = {"name", "num-features"} if is_reordering else feature_kinds.COMMON_OPTIONS
     for key, value in line.options.items():
         if line.kind in _PHRASES_ONLY and key.startswith("sparse"):
             continue
-        if key not in common | OPTIONS[line.kind]:
-            severity: Severity = "moses error" if key in COMMON_OPTIONS else "error"
-            guess = did_you_mean(key, common | OPTIONS[line.kind])
+        if key not in common | feature_kinds.OPTIONS[line.kind]:
+            severity: Severity = "moses error" if key in feature_kinds.COMMON_OPTIONS else "error"
+            guess = did_you_mean(key, common | feature_kinds.OPTIONS[line.kind])
             problem = f"Moses refuses the unknown option {key} of {line.kind}{guess}"
             yield severity, problem, "delete the option"
         elif line.kind == "KENLM" and value not in _KENLM_VALUES.get(key, [value]):
             problem = f"Moses refuses {key}={value}, expected {', '.join(_KENLM_VALUES[key])}"
             yield "moses error", problem, "correct or delete the option"
-    if "path" in OPTIONS[line.kind] and not line.options.get("path"):
+    if "path" in feature_kinds.OPTIONS[line.kind] and not line.options.get("path"):
         yield "error", f"{line.name} has no path", "add path=FILE to the line"
     if line.kind == "KENLM":
         yield from _language_model_problems(ini, line)
@@ -191,7 +185,7 @@ def _language_model_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineP
 
 
 def _table_problems(ini: MosesIni, line: FeatureLine) -> Iterator[LineProblem]:
-    if line.kind in PHRASE_TABLE_KINDS:
+    if line.kind in feature_kinds.PHRASE_TABLE_KINDS:
         place = line.options.get("path", "")
         read = set(line.options.get("input-factor", "").split(",")) - {""}
         given = ini.values("input-factors") or ["0"]
