@@ -187,11 +187,11 @@ class MosesIni:
     @cached_property
     def _weight_lines(self) -> dict[str, tuple[int, tuple[float, ...]]]:
         found = {}
-        for section in ("weight-add", "weight"):  # as in Moses, ``weight`` overrules ``weight-add``
-            for number, text in self.sections.get(section, ()):
-                with located(self.path, number):
-                    name, weights = parse_weights(text)
-                found[name] = (number, weights)
+        # as in Moses, ``weight`` overrules ``weight-add``
+        for number, text in (*self.value_lines("weight-add"), *self.value_lines("weight")):
+            with located(self.path, number):
+                name, weights = parse_weights(text)
+            found[name] = (number, weights)
         return found
 
     @cached_property
