@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from moses_integration.ini.feature_kinds import PHRASE_TABLE_KINDS
+from moses_integration.ini.feature_kinds import PHRASE_TABLE_KINDS, TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni, is_path, is_readable
 from phrasescore.errors import InputError
 
@@ -75,6 +75,12 @@ def find_text_table(line: FeatureLine) -> Path | None:
             path = find_model_file(named)
             return path if path.is_file() else None
     return None
+
+
+def text_tables(ini: MosesIni) -> list[Path]:
+    """Return the phrase tables in text form, except pipes, which cannot be read again."""
+    lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
+    return [path for line in lines if (path := find_text_table(line)) is not None]
 
 
 def named_paths(ini: MosesIni) -> Iterator[tuple[FeatureLine, str, str]]:

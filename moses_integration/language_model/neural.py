@@ -20,8 +20,7 @@ from typing import cast
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
-from moses_integration.ini.model_files import find_text_table
+from moses_integration.ini.model_files import text_tables
 from moses_integration.ini.moses_ini import MosesIni
 from phrasescore.compiled import compiled_fast
 from phrasescore.errors import InputError, ModelError, SettingsError
@@ -284,8 +283,7 @@ def checked_words(ini: MosesIni, stored: LoadedModel) -> tuple[str, ...]:
 
 def table_words(ini: MosesIni, stored: LoadedModel) -> Iterator[KnownWords]:
     """For each existing text table of an ini, yield the share of its words that a model knows."""
-    for line in ini.features:
-        if line.kind in TEXT_TABLE_KINDS and (path := find_text_table(line)) is not None:
-            with contextlib.suppress(InputError):  # other checks report faults of the table
-                sides, factor = stored.sides, stored.settings.factor
-                yield known_words(path, first_words(path), sides, factor)
+    for path in text_tables(ini):
+        with contextlib.suppress(InputError):  # other checks report faults of the table
+            sides, factor = stored.sides, stored.settings.factor
+            yield known_words(path, first_words(path), sides, factor)

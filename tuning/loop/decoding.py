@@ -20,7 +20,6 @@ from moses_integration.doctor.findings import Diagnosis
 from moses_integration.doctor.texts import MOST_UNKNOWN, OF_REFERENCE, Text, TextWords
 from moses_integration.ini import model_files
 from moses_integration.ini.edits import MARKS_OFF, refuse_in_moses, with_sections
-from moses_integration.ini.feature_kinds import TEXT_TABLE_KINDS
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.tables.copying import INI_NAME, FilteredTable, filter_system, is_filterable
 from phrasescore.errors import CorpusError
@@ -197,10 +196,10 @@ def check_dev_set(
         CorpusError: The tables know less than half of the tokens of a text, which is spelt in
             another way, belongs to the other side, or is in another language.
     """
-    if not (whole_tables := text_tables(ini)):
+    if not (whole_tables := model_files.text_tables(ini)):
         return
     words_of: dict[Side, set[bytes]] = {"source": set(), "target": set()}
-    for path in text_tables(filtered):
+    for path in model_files.text_tables(filtered):
         with open_input(path) as stream:
             for line in stream:
                 phrase, target = map(phrase_tokens, line.split(PIPES, 2)[:2])
@@ -221,12 +220,6 @@ def check_dev_set(
                 raise CorpusError(each.what, path=each.where, remedy=each.remedy)
             if each.severity != "note":
                 say(f"warning: {each.where}: {each.what}; {each.remedy}")
-
-
-def text_tables(ini: MosesIni) -> list[Path]:
-    """Return the phrase tables in text form, except pipes, which cannot be read again."""
-    lines = (line for line in ini.features if line.kind in TEXT_TABLE_KINDS)
-    return [path for line in lines if (path := model_files.find_text_table(line)) is not None]
 
 
 def _surfaces(tokens: Iterable[bytes]) -> set[bytes]:

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from moses_integration.ini.model_files import text_tables
 from moses_integration.ini.moses_ini import MosesIni
 from moses_integration.ini.rescoring_file import Rescoring, check_names, names_by_kind, place_model
 from moses_integration.tables.copying import INI_NAME
@@ -23,7 +24,7 @@ from phrasescore.closed_settings import from_mapping
 from phrasescore.model.folder import read_kind
 from phrasescore.runs.ledger import Ledger, Step
 from phrasescore.runs.progress import Say
-from tuning.loop.decoding import FILTERED, NBestDecoder, text_tables
+from tuning.loop.decoding import FILTERED, NBestDecoder
 from tuning.loop.lists import ListOptimization, optimize_lists
 from tuning.loop.tuning_settings import OptimizationSettings, TunedChoice, TuningSettings
 from tuning.loop.weights import WeightPlan
