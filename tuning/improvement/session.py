@@ -156,7 +156,7 @@ class _Improvement:
         self._costs = Costs.foreseen(self._seconds_of(_TIMED_STEP), words)
         rounds = self._costs.rounds_of_baseline(self._time)
         if self._time is not None:
-            self._foresee(self._time, self._spent + self._costs.least(self._time, rounds))
+            self._foresee(self._time, self._spent_otherwise + self._costs.least(self._time, rounds))
         rounds = self._tune("baseline", rounds)
         limits, rounds = self._limits(rounds)
         passes, learnt = self._train(limits)
@@ -257,8 +257,9 @@ class _Improvement:
 
     @property
     def _seconds(self) -> dict[str, float]:
-        """The seconds of each step so far, also of earlier calls."""
-        entries = {step.name: self._runner.ledger.entry(step.name) for step in self._steps}
+        """The seconds of each step so far and of each training, also of earlier calls."""
+        names = (*(step.name for step in self._steps), *(part.training for part in PARTS))
+        entries = {name: self._runner.ledger.entry(name) for name in names}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 
     def _last_step(self, name: str) -> CommandStep:
@@ -273,9 +274,15 @@ class _Improvement:
     @property
     def _spent(self) -> float:
         """The seconds of all steps so far; lanes of trainings run at the same time."""
-        seconds = dict(self._seconds)
-        lanes = [sum(seconds.pop(part.training, 0.0) for part in lane) for lane in self._plan.lanes]
-        return sum(seconds.values()) + max(lanes)
+        seconds = self._seconds
+        lanes = ((seconds.get(part.training, 0.0) for part in lane) for lane in self._plan.lanes)
+        return self._spent_otherwise + max(map(sum, lanes))
+
+    @property
+    def _spent_otherwise(self) -> float:
+        """The seconds of all steps so far but trainings, which an earlier call may have begun."""
+        trainings = {part.training for part in PARTS}
+        return sum(each for name, each in self._seconds.items() if name not in trainings)
 
     def _limits(self, rounds: int) -> tuple[Mapping[str, float], int]:
         """Return the limit of each training, and the rounds of the tunings with new parts."""
@@ -286,7 +293,7 @@ class _Improvement:
         once = self._seconds_of(tuning_of("baseline")) / (rounds + 1)
         self._costs = replace(self._costs, round=once)
         settings = {"the time": time, "the lanes": len(self._plan.lanes)}
-        divide = partial(self._costs.divided, time, self._spent, rounds)
+        divide = partial(self._costs.divided, time, self._spent_otherwise, rounds)
         step = Step("time", divide, settings, (weights,), ())
         found = self._runner.ledger.do(step).counts  # announced nowhere: no command of the user's
         self._foresee(time, float(found["end"]))
@@ -311,7 +318,8 @@ class _Improvement:
         """Train the models; return the passes that each makes over its text, and what to try."""
         plan, passes = self._plan, dict[str, float]()
         parts = [part for lane in plan.lanes for part in lane]
-        training, spent = sum(limits[part.name] for part in plan.lanes[-1]), self._spent
+        training = sum(limits[part.name] for part in plan.lanes[-1])
+        spent = self._spent_otherwise
         fit = 1.0 if self._time is None else self._phrase_passes(limits[PHRASE.name])
         if fit < _LEAST_PASSES:
             parts.remove(PHRASE)
