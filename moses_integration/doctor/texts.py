@@ -121,7 +121,7 @@ _CARRIAGE_RETURN: _Check = (
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
     """For each check, report how many lines fail, and which line is the first."""
-    if not text.lines:
+    if not any(line.strip(BLANKS) for line in text.lines):
         found.error(text.path, "the file is empty", "name another file")
     for severity, what, remedy, fails in checks:
         rows = [number for number, line in enumerate(text.lines, 1) if fails(line)]

@@ -285,5 +285,6 @@ def check_language(language: str | None) -> str:
         )
     if not re.fullmatch("[a-z]{2,3}", language):
         problem = f"{language!r} is not a language code"
-        raise SettingsError(problem, remedy="give the ISO 639 code, such as en or fr")
+        remedy = "give the ISO 639 code, such as en or fr (--tokenize takes two)"
+        raise SettingsError(problem, remedy=remedy)
     return language

@@ -39,7 +39,8 @@ _LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
 # translations by 0.84 at least, and after a shift by one line by 0.28 at most.
 _MIN_CORRELATION, _LINES_COMPARED, _MIN_LINES = 0.5, 1000, 100
 CHECK_LINES = "check that line i of both files has the same meaning"
-_RAW_END = re.compile(r"\w[.?!] *$")
+_RAW_END = re.compile(r"\w[.?!]$")
+_FEW_RAW = 0.1  # tokenised text has next to none, and raw text over a fifth, headlines included
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20
 _WHOLE = re.compile(rb"[0-9]{1,400}")
@@ -148,14 +149,16 @@ def read_lines(path: str | Path, *, is_text: bool = True) -> Iterator[bytes]:
 
 
 def file_looks_raw(path: str | Path) -> bool:
-    """Tell whether most lines at the beginning of a text end in a word with a full stop."""
+    """Tell whether a text looks raw by its beginning; see `looks_raw`."""
     # only the command that reads the text as a whole refuses a zero byte
     lines = itertools.islice(read_lines(path, is_text=False), _LINES_TO_JUDGE)
     return looks_raw(line.strip()[-9:].decode("utf-8", "ignore") for line in lines if line.strip())
 
 
 def looks_raw(ends: Iterable[str]) -> bool:
-    """Tell whether most lines end in a word with a full stop, which tokenised text separates.
+    """Tell whether lines end in a word with a full stop, which tokenised text separates.
+
+    Many lines of either text may end in no full stop at all.
 
     Args:
         ends: The lines, or their last words.
@@ -163,8 +166,9 @@ def looks_raw(ends: Iterable[str]) -> bool:
     >>> looks_raw(["A house.", "Two houses?"]), looks_raw(["a house .", "the end"])
     (True, False)
     """
-    raw = [_RAW_END.search(end) is not None for end in ends]
-    return 2 * sum(raw) > len(raw)
+    ends = [end.rstrip() for end in ends]
+    raw = sum(_RAW_END.search(end) is not None for end in ends)
+    return raw > max(_FEW_RAW * len(ends), sum(end.endswith(" .") for end in ends))
 
 
 def alignment_problem(
@@ -195,8 +199,9 @@ def alignment_problem(
         full = (pair for pair in block if all(line.strip() for line in pair))
         lengths = [[math.log1p(len(line)) for line in pair] for pair in full]
         end, found = begin + len(block), 1.0
-        with contextlib.suppress(StatisticsError):  # all lines of a text are equally long
-            found = correlation(*zip(*lengths, strict=True))
+        # few pairs, or all lines of a text are equally long
+        with contextlib.suppress(StatisticsError):
+            found = correlation([one for one, _ in lengths], [other for _, other in lengths])
         if found < _MIN_CORRELATION:
             places.append((f"{begin + 1:,} to {end:,}", found))
         begin = end

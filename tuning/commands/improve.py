@@ -41,8 +41,8 @@ class ImproveOptions(Result):
     time: float = option(
         duration,
         "The time for all steps together, such as 90 (seconds), 45m or 2h; where tuning alone "
-        "takes longer, the command does. Finished steps and training of earlier, interrupted "
-        "calls count.",
+        "takes longer, or a model follows later than others, the command does. Finished steps and "
+        "training of earlier, interrupted calls count.",
         default="2h",
         metavar="TIME",
         excludes=("passes",),

@@ -205,15 +205,15 @@ class _Improvement:
         record.write(plan.folder / RESULT)
         return record
 
-    def _foresee(self, time: float, end: float) -> None:
+    def _foresee(self, time: float, end: float, why: str = "") -> None:
         """Note when all steps will end; tell the user, once, if that is clearly after ``time``."""
         before = _read(self._plan.folder / RESULT, ImproveRecord)
         is_done = before.verdict and before.provenance["settings"]["time"] == time
         if (self._end or 0.0) <= _CLEARLY_LONGER * time < end and not is_done:
-            seconds = self._seconds_of(_TIMED_STEP)
+            why = why or f"decoding the dev set took {self._seconds_of(_TIMED_STEP):,.0f} s"
             self._say(
-                f"note: decoding the dev set took {seconds:,.0f} s, so all steps may take longer "
-                f"than --time: up to about {math.ceil(end / 60)} min"
+                f"note: {why}, so all steps may take longer than --time: up to about "
+                f"{math.ceil(end / 60)} min"
             )
         self._end = max(end, time)
 
@@ -329,6 +329,9 @@ class _Improvement:
             limits = shared(training, others)
         elif self._end is not None:
             self._end += _SCORED * limits[PHRASE.name] / fit
+        if self._time is not None and self._end is not None:
+            why = "an earlier call has trained some models, and the others follow alone"
+            self._foresee(self._time, self._end + self._late(limits, training), why)
         option = "--max-epochs" if self._time is None else "--max-time"
         trainings = [
             self._continued(
@@ -346,6 +349,15 @@ class _Improvement:
             if self._time is not None and part not in tried:
                 self._say_left_out(part.name, made[part.name], training, spent)
         return passes | made, tried
+
+    def _late(self, limits: Mapping[str, float], training: float) -> float:
+        """Return how much longer the trainings take because their lanes do not begin together."""
+        left = {
+            part.name: max(0.0, limits.get(part.name, 0.0) - self._seconds.get(part.training, 0.0))
+            for part in PARTS
+        }
+        lanes = (sum(left[part.name] for part in lane) for lane in self._plan.lanes)
+        return self._spent - self._spent_otherwise + max(lanes) - training
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:
         """Add parts and tune; return the rounds, which are more if an earlier call made more."""

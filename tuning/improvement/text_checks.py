@@ -63,12 +63,12 @@ def check_texts(plan: ImprovePlan) -> None:
 
 
 def _check_pair(source: Text, target: Text) -> None:
-    lines, others = len(source.lines), len(target.lines)
-    if not lines or not others:
-        raise InputError("the text contains no sentence", path=(target if lines else source).path)
-    if lines != others:
+    for text in (source, target):
+        if not any(line.strip() for line in text.lines):
+            raise InputError("the text contains no sentence", path=text.path)
+    if len(source.lines) != len(target.lines):
         raise InputError(
-            f"{counted(others, 'line')}, but {source.path} has {lines:,}",
+            f"{counted(len(target.lines), 'line')}, but {source.path} has {len(source.lines):,}",
             path=target.path,
             remedy="line i of one text must be the translation of line i of the other",
         )

@@ -365,5 +365,6 @@ def warnings_about(rounds: Sequence[TunedRound], best: TunedRound) -> Iterator[s
     if abs(best.length_ratio - 1) > _LENGTH_TOLERANCE:
         yield (
             f"the translations of the dev set have {best.length_ratio:.2f} words per word of the "
-            "reference; check that both are prepared like the training text"
+            "reference; check that both are prepared like the training text; if they are, the dev "
+            "set may be another kind of text"
         )

@@ -40,6 +40,7 @@ from sacrebleu.metrics.ter import TER
 from moses_integration.bleu import COLUMNS as BLEU_COLUMNS
 from moses_integration.bleu import Counts, Offsets, References, bleu, bleu_of_sums
 from phrasescore.compiled import compiled
+from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress
 from phrasescore.table.input_files import line_end_notes, read_lines
 from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName, Objective
@@ -155,6 +156,10 @@ class CandidateStatistics:
 
     Attributes:
         notes: Warnings about the references, for the user.
+        empty: The number of lines that are empty in every reference.
+
+    Raises:
+        CorpusError: All lines are empty in every reference.
     """
 
     notes: tuple[str, ...] = ()
@@ -166,6 +171,11 @@ class CandidateStatistics:
         metrics: Collection[MetricName],
     ) -> None:
         self.references = references
+        self.empty = int((references.lengths == 0).all(1).sum())
+        if 0 < len(references) == self.empty:
+            raise CorpusError("all references are empty")
+        if self.empty:
+            self.notes = (f"{self.empty} of {len(references)} references are empty",)
         self._metrics = frozenset(metrics) - {"bleu"}
         self._sacrebleu: dict[MetricName, CHRF | TER] = {}
         if "chrf" in metrics:
@@ -187,11 +197,11 @@ class CandidateStatistics:
             objective: The objective to compute statistics for.
 
         Raises:
-            CorpusError: The files differ in their number of lines.
+            CorpusError: The files differ in their number of lines, or all lines are empty.
         """
         lines = [list(read_lines(path)) for path in paths]
         found = cls(References(lines, names=paths), lines, objective.metrics)
-        found.notes = tuple(line_end_notes(zip(paths, lines, strict=True)))
+        found.notes += tuple(line_end_notes(zip(paths, lines, strict=True)))
         return found
 
     @property

@@ -35,13 +35,7 @@ from moses_integration.bleu import References
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, SettingsError, counted, located
 from phrasescore.runs.json_files import JsonObject
-from phrasescore.table.input_files import (
-    CHECK_LINES,
-    alignment_problem,
-    line_end_notes,
-    looks_raw,
-    read_lines,
-)
+from phrasescore.table import input_files
 from phrasescore.table.phrase_table import Side, scored_tokens, words_of
 from phrasescore.words.vocabulary import UNK_ID
 from tuning.metrics.metric_scores import CHRF_ORDERS, MAX_EDITS, CandidateStatistics, is_too_long
@@ -126,10 +120,10 @@ class ReferenceTexts:
 
     Attributes:
         lines: R lists of the S unchanged lines.
-        empty: The number of lines that are empty in every reference.
 
     Raises:
-        CorpusError: A file is empty or not UTF-8, or the files differ in their number of lines.
+        CorpusError: A file is not UTF-8, the files differ in their number of lines, or all lines
+            are empty.
     """
 
     def __init__(self, paths: Sequence[TextFile], scoring: TextScoring | None = None) -> None:
@@ -158,7 +152,6 @@ class ReferenceTexts:
         # tokens without any such character may be escaped, too
         self._plain = _UNESCAPED.search(together) or not _looks_tokenised(texts[0])
         self._forms = set(map(_is_nfc, texts))
-        self.empty = sum(not any(lines) for lines in zip(*texts, strict=True))
 
     def __len__(self) -> int:
         return len(self._statistics)
@@ -214,10 +207,10 @@ class ReferenceTexts:
             yield f"13a cuts words such as {cut[0]}, so that BLEU counts their pieces"
 
     def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
-        notes = [*self._differences(lines, path)]
-        if (empty := sum(not line.strip(" ") for line in lines)) > self.empty:
+        notes = [*self._statistics.notes, *self._differences(lines, path)]
+        if (empty := sum(not line.strip(" ") for line in lines)) > self._statistics.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
-        is_raw = looks_raw(self.lines[0])
+        is_raw = input_files.looks_raw(self.lines[0])
         if is_raw and _looks_tokenised(lines):
             notes.append(
                 f"{path} looks tokenised, but {self.paths[0]} does not: finish it with phrasescore "
@@ -229,9 +222,9 @@ class ReferenceTexts:
                     f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
                     "score it with --tokenize 13a"
                 )
-            elif looks_raw(lines):
+            elif input_files.looks_raw(lines):
                 notes.append(f"{path} looks like raw text, and {self.paths[0]} does not")
-        elif looks_raw(lines) and _looks_tokenised(self.lines[0]):
+        elif input_files.looks_raw(lines) and _looks_tokenised(self.lines[0]):
             notes.append(
                 f"{path} looks like raw text, but {self.paths[0]} looks tokenised: score it "
                 "against the raw reference"
@@ -241,10 +234,12 @@ class ReferenceTexts:
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "
                 "without -t or [report-segmentation]"
             )
-        if (problem := alignment_problem(lines, self.lines[0], self.paths[0])) is not None:
-            notes.append(f"{path}: {problem}; {CHECK_LINES}")
+        if (
+            problem := input_files.alignment_problem(lines, self.lines[0], self.paths[0])
+        ) is not None:
+            notes.append(f"{path}: {problem}; {input_files.CHECK_LINES}")
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
-        return [*notes, *line_end_notes(texts)]
+        return [*notes, *input_files.line_end_notes(texts)]
 
 
 def _is_nfc(lines: Sequence[str]) -> bool:
@@ -333,7 +328,7 @@ def select_sentences(selection: SentenceSelection, references: ReferenceTexts) -
     rows = np.arange(total)
     source = None
     if selection.source is not None:
-        source = [line.removesuffix(b"\r") for line in read_lines(selection.source)]
+        source = [line.removesuffix(b"\r") for line in input_files.read_lines(selection.source)]
         references.check_length(selection.source, source)
     if selection.known_words is not None:
         rows = _without_unknown_words(selection.known_words, selection, source, references)

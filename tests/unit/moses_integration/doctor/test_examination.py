@@ -243,6 +243,7 @@ FAULTS: dict[str, tuple[Callable[[], None], str, str, str]] = {
     "empty reference line": (line("dev.fr", 3, lambda _: b""), W, "an empty line", "dev.fr:3"),
     "empty source line": (line("dev.en", 3, lambda _: b" "), W, "an empty line", "dev.en:3"),
     "empty development set": (edit("dev.en", lambda _: b""), E, "is empty", "dev.en"),
+    "blank reference": (edit("dev.fr", lambda _: 40 * b"\n"), E, "is empty", "dev.fr"),
     "uneven": (edit("dev.fr", lambda data: data + b"un chat .\n"),
         E, "41 lines, but dev.en has 40", "dev.fr"),
     "no final line feed (source)": (edit("dev.en", lambda data: data[:-1]),

@@ -165,9 +165,11 @@ def test_texts_are_checked_first(tmp_path: Path) -> None:
         for pairs in ((texts, wrong), (wrong, texts)):
             with pytest.raises(InputError, match=" has "):
                 check_texts(ImprovePlan(tmp_path / "better", toy.ini, *pairs))
-    short.write_bytes(b"")
-    with pytest.raises(InputError, match="short: the text contains no sentence"):
-        check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, (short, short)))
+    for nothing in (b"", b"\n \n" * 100):
+        short.write_bytes(nothing)
+        for wrong in ((toy.source, short), (short, toy.reference)):
+            with pytest.raises(InputError, match="short: the text contains no sentence"):
+                check_texts(ImprovePlan(tmp_path / "better", toy.ini, texts, wrong))
     short.write_bytes(b"\xe9t\xe9\n")
     other = tmp_path / "other"
     other.write_bytes(b"summer\n")
@@ -257,6 +259,27 @@ def test_begun_work_is_not_lost_when_its_limit_grows(tmp_path: Path) -> None:
     assert limits(90) == [90]
 
 
+def test_trainings_that_follow_others_take_longer(tmp_path: Path) -> None:
+    """A longer time may let a model join: it trains alone, which is told before; minutes count."""
+    dev = tmp_path / "dev.en", tmp_path / "dev.fr"
+    said: list[str] = []
+    plan = ImprovePlan(tmp_path, None, dev, dev, cores=2)
+    improvement = _Improvement(plan, 600.0, None, said.append)
+    limits = {"sentence-model": 300.0, "language-model": 100.0, "phrase-model": 200.0}
+    assert improvement._late(limits, 300.0) == 0
+    for part, seconds in ((SENTENCE, 250.0), (LANGUAGE, 100.0)):
+        entry = Entry({}, finished=True, seconds=seconds)
+        write_entry(tmp_path / "steps" / f"{part.training}.json", entry)
+    assert improvement._spent == 250
+    assert improvement._spent_otherwise == 0
+    assert improvement._late(limits, 300.0) == 250 + 200 - 300  # instead of 100 + 200 beside 300
+    ImproveRecord().write(tmp_path / "result.json")
+    improvement._foresee(600.0, 750.0, "models follow")
+    assert said == [
+        "note: models follow, so all steps may take longer than --time: up to about 13 min"
+    ]
+
+
 def test_misaligned_texts(tmp_path: Path) -> None:
     """Before any step, a warning names a text that is shifted; empty lines are no shift."""
     lines = ["word " * (number * 7 % 23) for number in range(100)]
@@ -269,4 +292,6 @@ def test_misaligned_texts(tmp_path: Path) -> None:
         warning.startswith(f"{source}: the lengths of lines 1 to 100 ") for warning in found
     ] == [True]
     source.write_text("".join(f"{line}a\n" if at % 20 else "\n" for at, line in enumerate(lines)))
+    assert [*text_warnings(ImprovePlan(tmp_path / "better", None, given, given))][1:] == []
+    source.write_text("\n" * 100)
     assert [*text_warnings(ImprovePlan(tmp_path / "better", None, given, given))][1:] == []

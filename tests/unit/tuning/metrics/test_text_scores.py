@@ -89,6 +89,8 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
         ReferenceTexts([write(tmp_path / "none", [])])
     with pytest.raises(CorpusError, match="no reference is given"):
         ReferenceTexts([])
+    with pytest.raises(CorpusError, match="all references are empty"):
+        ReferenceTexts([write(tmp_path / "blank", 2 * [""])])
     with pytest.raises(SettingsError, match="there is no tokenisation moses"):
         TextScoring(tokenize="moses")
 
@@ -169,16 +171,16 @@ def test_very_long_lines_have_no_error_rates(tmp_path: Path) -> None:
 
 
 def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
-    """Sentences with empty references are scored; empty translations of them cause no note."""
+    """Empty references are scored, with a note of them alone, not of their empty translations."""
     wanted = write(tmp_path / "ref", ["a b c d e", "", "f g"])
     texts = ReferenceTexts([wanted])
-    assert texts.score(wanted).notes == ()
+    assert texts.score(wanted).notes == ("1 of 3 references are empty",)
     assert scores(texts, wanted) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
 
 
 def test_raw_text_is_noted_unless_it_is_tokenised(tmp_path: Path) -> None:
-    """If most lines end in a word with a full stop, BLEU without a tokeniser misleads."""
-    raw = write(tmp_path / "ref", ["A house.", "Two houses, no more?", "the end"])
+    """If lines end in a word with a full stop, BLEU without a tokeniser misleads."""
+    raw = write(tmp_path / "ref", ["A house.", "Two houses, no more", "the end"])
     for tokenize, noted in (("none", True), ("13a", False)):
         texts = ReferenceTexts([raw], TextScoring(("bleu",), tokenize=tokenize))
         assert ("looks like raw text" in "".join(texts.score(raw).notes)) == noted
