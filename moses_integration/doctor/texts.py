@@ -44,7 +44,8 @@ _MANY_UNKNOWN, MOST_UNKNOWN = 0.2, 0.5
 _WRONG_LANGUAGE = 0.8
 _FEW_MISSPELT, _MANY_MISSPELT = 0.005, 0.05
 # another case or escaping is reported only if it makes at least this share of the unknown tokens
-# known; punctuation at the end of words needs no such limit, because only raw text has it
+# known; this limit does not hold for punctuation at the end of words, which only raw text has, and
+# for a text without capitals, which a cased system was not made for
 _REASON = 0.25
 # digits, quotes and marks are reported that are this many times as frequent as in training
 _ODD = 5
@@ -269,7 +270,7 @@ _SPELLINGS: dict[str, tuple[Callable[[str], str], str]] = {
     ),
     "without the punctuation at the end, in lower case": (
         lambda word: word.rstrip(_PUNCTUATION).lower(),
-        f"tokenise and lower-case this text: {_TOKENISE} --lowercase",
+        f"tokenise this text: {_TOKENISE}, with --lowercase only for a lower-cased system",
     ),
 }
 
@@ -351,10 +352,10 @@ class TextWords:
             for name, (change, _) in _SPELLINGS.items()
         }
         counts = {name: self._count(words) for name, words in saved.items()}
-        most = max(counts.values())
+        most, text = max(counts.values()), b" ".join(self._counts).decode("utf-8", "replace")
         name = next(name for name in counts if counts[name] * _CLEARLY_MORE >= most)
         count, total, unknown = self._count(saved[name]), self._counts.total(), self._count(missing)
-        reason = 0 if "punctuation" in name else _REASON
+        reason = 0 if "punctuation" in name or text == text.lower() else _REASON
         if count >= max(reason * unknown, _FEW_MISSPELT * total):
             found.add(
                 "error" if count > _MANY_MISSPELT * total else "warning",

@@ -123,16 +123,23 @@ def test_words_in_other_spellings(words: list[bytes], spelling: str) -> None:
     assert [each.what for each in found.findings] == ["the table knows all 2 tokens"]
 
 
-def test_raw_text_is_told_where_most_unknown_words_are_rare() -> None:
-    """Punctuation at the end of words shows raw text, although it explains few unknown words."""
-    found = Diagnosis()
-    text = TextWords([b"chien.", *(b"rare%d" % number for number in range(9))], "dev.fr")
-    text.check(found, {b"chien"}.__contains__, "the table")
-    assert "would know 1 of the 10 tokens" in found.findings[0].what
-    assert found.findings[0].remedy.startswith("tokenise this text")
-    text = TextWords([b"Chien", *(b"rare%d" % number for number in range(9))], "dev.fr")
-    text.check(found := Diagnosis(), {b"chien"}.__contains__, "the table")
-    assert len(found.findings) == 1
+@pytest.mark.parametrize(
+    ("word", "known", "remedy"),
+    [
+        (b"chien.", b"chien", "tokenise this text"),  # only raw text has such words
+        (b"chien", b"Chien", "the case differs"),  # and a text without capitals is not cased
+        (b"Chien", b"chien", ""),
+    ],
+)
+def test_a_few_words_can_show_how_a_text_is_written(word: bytes, known: bytes, remedy: str) -> None:
+    """Raw text, or text in lower case, is told although this explains few unknown words."""
+    text = TextWords([word, *(b"rare%d" % number for number in range(9))], "dev.fr")
+    text.check(found := Diagnosis(), {known}.__contains__, "the table")
+    told = found.findings[:-1]  # the last one counts the unknown words
+    assert len(told) == bool(remedy)
+    for each in told:
+        assert "would know 1 of the 10 tokens" in each.what
+        assert each.remedy.startswith(remedy)
 
 
 def test_words_that_a_text_can_use(tmp_path: Path) -> None:
