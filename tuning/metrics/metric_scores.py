@@ -173,7 +173,7 @@ class CandidateStatistics:
         self.references = references
         self.empty = int((references.lengths == 0).all(1).sum())
         if 0 < len(references) == self.empty:
-            raise CorpusError("all references are empty")
+            raise CorpusError("all references are empty", remedy="give texts with translations")
         if self.empty:
             self.notes = (f"{self.empty} of {len(references)} references are empty",)
         self._metrics = frozenset(metrics) - {"bleu"}
