@@ -174,7 +174,7 @@ def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float
                 end = f"signal {-status}" if status < 0 else processes.last_line(log)
                 raise PhrasescoreError(
                     f"the word aligner failed: {end}",
-                    remedy="give it more memory, or choose another --aligner",
+                    remedy="give it more memory or disk space, or choose another --aligner",
                 )
 
 
