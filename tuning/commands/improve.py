@@ -40,9 +40,9 @@ class ImproveOptions(Result):
     output: str = output_folder("The folder for all results.")
     time: float = option(
         duration,
-        "The time for all steps together, such as 90 (seconds), 45m or 2h; where tuning alone "
-        "takes longer, or a model follows later than others, the command does. Finished steps and "
-        "training of earlier, interrupted calls count.",
+        "The time for all steps together, such as 90 (seconds), 45m or 2h, also those of earlier, "
+        "interrupted calls. Tuning alone may take longer, and so may training a model that an "
+        "earlier call left out.",
         default="2h",
         metavar="TIME",
         excludes=("passes",),

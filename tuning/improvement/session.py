@@ -330,7 +330,7 @@ class _Improvement:
         elif self._end is not None:
             self._end += _SCORED * limits[PHRASE.name] / fit
         if self._time is not None and self._end is not None:
-            why = "an earlier call has trained some models, and the others follow alone"
+            why = "the training of earlier calls counts"
             self._foresee(self._time, self._end + self._late(limits, training), why)
         option = "--max-epochs" if self._time is None else "--max-time"
         trainings = [
@@ -352,11 +352,11 @@ class _Improvement:
 
     def _late(self, limits: Mapping[str, float], training: float) -> float:
         """Return how much longer the trainings take because their lanes do not begin together."""
-        left = {
-            part.name: max(0.0, limits.get(part.name, 0.0) - self._seconds.get(part.training, 0.0))
-            for part in PARTS
-        }
-        lanes = (sum(left[part.name] for part in lane) for lane in self._plan.lanes)
+        done = self._seconds
+        lanes = (
+            sum(max(0, limits.get(part.name, 0) - done.get(part.training, 0)) for part in lane)
+            for lane in self._plan.lanes
+        )
         return self._spent - self._spent_otherwise + max(lanes) - training
 
     def _tune(self, name: str, rounds: int, parts: Parts = ()) -> int:

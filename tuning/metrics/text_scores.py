@@ -45,7 +45,7 @@ _MARK = re.compile(r"(?:^| )\|[0-9]+-[0-9]+\|(?: |$)")
 _ESCAPED = re.compile("&(?:amp|apos|quot|lt|gt|#124|#91|#93);")
 _UNESCAPED = re.compile(r"['\"<>\[\]|]")
 # signs that 13a makes words of, between letters, where some orthographies have them as letters
-_CUT_BY_13A = re.compile(r"[^\W\d_]+[+:;=*/<>@\"^`][^\W\d_]+")
+_CUT_BY_13A = re.compile(r"[^\W\d_]+[+:=*/<>@\"^`][^\W\d_]+")
 # groups are 5 words wide if at least 95 % of the sentences have at most 30 words, otherwise 10
 _SHORT, _NEARLY_ALL = 30, 0.95
 _GROUPS = 6
@@ -152,6 +152,10 @@ class ReferenceTexts:
         # tokens without any such character may be escaped, too
         self._plain = _UNESCAPED.search(together) or not _looks_tokenised(texts[0])
         self._forms = set(map(_is_nfc, texts))
+        self._notes = [*self._statistics.notes]  # about the references themselves
+        cut = [found[0] for found in map(_CUT_BY_13A.search, texts[0]) if found]
+        if self.scoring.tokenize == "13a" and 5 * len(cut) > len(texts[0]):
+            self._notes.append(f"13a cuts words such as {cut[0]}, so BLEU counts their pieces")
 
     def __len__(self) -> int:
         return len(self._statistics)
@@ -168,7 +172,7 @@ class ReferenceTexts:
         statistics = self._statistics.score(
             np.arange(len(self), dtype=np.int32), *words, [line.encode() for line in lines]
         )
-        notes = self._notes(lines, Path(path))
+        notes = self._notes_about(lines, Path(path))
         too_long: dict[MetricName, NDArray[np.bool_]] = {}
         rows = [*zip(lines, zip(*self.lines, strict=True), strict=True)]
         for metric in self.scoring.metrics:
@@ -202,12 +206,9 @@ class ReferenceTexts:
                 yield f"{path} has escapes such as &apos;, {why}: use phrasescore postprocess"
         if len({*self._forms, _is_nfc(lines)}) > 1:
             yield f"{path} and the references differ in their Unicode form: convert all to NFC"
-        cut = [found[0] for found in map(_CUT_BY_13A.search, self.lines[0]) if found]
-        if self.scoring.tokenize == "13a" and 5 * len(cut) > len(lines):
-            yield f"13a cuts words such as {cut[0]}, so that BLEU counts their pieces"
 
-    def _notes(self, lines: Sequence[str], path: Path) -> list[str]:
-        notes = [*self._statistics.notes, *self._differences(lines, path)]
+    def _notes_about(self, lines: Sequence[str], path: Path) -> list[str]:
+        notes = [*self._notes, *self._differences(lines, path)]
         if (empty := sum(not line.strip(" ") for line in lines)) > self._statistics.empty:
             notes.append(f"{path}: {empty} of {len(lines)} translations are empty")
         is_raw = input_files.looks_raw(self.lines[0])
@@ -234,9 +235,8 @@ class ReferenceTexts:
                 f"{path} has marks of phrases such as |0-1|, which count as words: translate "
                 "without -t or [report-segmentation]"
             )
-        if (
-            problem := input_files.alignment_problem(lines, self.lines[0], self.paths[0])
-        ) is not None:
+        problem = input_files.alignment_problem(lines, self.lines[0], self.paths[0])
+        if problem is not None:
             notes.append(f"{path}: {problem}; {input_files.CHECK_LINES}")
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
         return [*notes, *input_files.line_end_notes(texts)]

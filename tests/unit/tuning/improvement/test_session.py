@@ -260,7 +260,7 @@ def test_begun_work_is_not_lost_when_its_limit_grows(tmp_path: Path) -> None:
 
 
 def test_trainings_that_follow_others_take_longer(tmp_path: Path) -> None:
-    """A longer time may let a model join: it trains alone, which is told before; minutes count."""
+    """A longer time may let a model join, which then trains alone; the user is told before."""
     dev = tmp_path / "dev.en", tmp_path / "dev.fr"
     said: list[str] = []
     plan = ImprovePlan(tmp_path, None, dev, dev, cores=2)
@@ -274,9 +274,9 @@ def test_trainings_that_follow_others_take_longer(tmp_path: Path) -> None:
     assert improvement._spent_otherwise == 0
     assert improvement._late(limits, 300.0) == 250 + 200 - 300  # instead of 100 + 200 beside 300
     ImproveRecord().write(tmp_path / "result.json")
-    improvement._foresee(600.0, 750.0, "models follow")
+    improvement._foresee(600.0, 750.0, "training counts")
     assert said == [
-        "note: models follow, so all steps may take longer than --time: up to about 13 min"
+        "note: training counts, so all steps may take longer than --time: up to about 13 min"
     ]
 
 
