@@ -74,7 +74,7 @@ class NewFeatureOptions(NewIniOptions):
         """Return the advice to tune all weights, and the reason."""
         effect = "the new weight is a guess"
         if not edits.start_weight_for(before):
-            effect = "until then the addition has no effect"
+            effect = "until then the new weight is 0"
         name = "this ini" if self.output == STANDARD_STREAM else self.output
         return f"now tune all weights of {name} together (phrasescore tune): {effect}"
 
@@ -150,29 +150,30 @@ def add_column(options: AddColumnOptions) -> None:
         said.append(f"reordering table: {reordering}")
     if after.weights != before.weights:
         said.append(options.advice(before))
-    warnings = [*survey.warnings(), *_score_warnings(place, table)]
+    warnings = [*survey.warnings(), *_score_warnings(place, table, survey.lines)]
     options.write(options.placed(after), *said, warnings=warnings)
 
 
-def _score_warnings(feature: FeatureLine, new: str) -> Iterator[str]:
-    """Warn if fewer than half of the pairs at the start of both tables have equal first scores."""
-    from phrasescore.table.input_files import finite_number, open_input
+def _score_warnings(feature: FeatureLine, new: str, pairs: int) -> Iterator[str]:
+    """Warn of fewer pairs, and if under half at both tables' starts have equal first scores."""
+    from phrasescore.table.input_files import finite_number, open_input, read_lines
     from phrasescore.table.phrase_table import PIPES
 
     old = model_files.find_text_table(feature)
     if old is None or not Path(new).is_file():  # a pipe could not be read again
         return
+    with contextlib.suppress(InputError):  # the table that is replaced may be damaged
+        if pairs < (before := sum(1 for _ in read_lines(old))):
+            yield f"{new} has only {pairs:,} of the {before:,} phrase pairs of {old}"
     scores = list[dict[tuple[bytes, ...], list[bytes]]]()
     for path in (old, new):
-        # the table that is replaced may be damaged
         with contextlib.suppress(InputError), open_input(path) as stream:
             rows = [line.split(PIPES) for line in itertools.islice(stream, _LINES_COMPARED)]
             whole = [row for row in rows if len(row) > 2 and row[2].strip()]
             scores.append({tuple(row[:2]): row[2].split() for row in whole})
     if len(scores) < 2:
         return
-    before, after = scores
-    both = before.keys() & after.keys()
+    both = scores[0].keys() & scores[1].keys()
     # the last score may be that of another model; score and generate keep the first
     firsts = [[finite_number(rows[pair][0]) for pair in both] for rows in scores]
     equal = sum(map(operator.eq, *firsts))

@@ -21,7 +21,7 @@ from moses_integration.doctor.findings import Diagnosis, place_of
 from moses_integration.ini.problems import Severity
 from moses_integration.text.preparation import escape, unescape
 from phrasescore.errors import counted, visible
-from phrasescore.table.input_files import CHECK_LINES, alignment_problem, open_input
+from phrasescore.table import input_files
 from phrasescore.table.phrase_table import BLANKS, line_tokens
 
 Knows: TypeAlias = Callable[[bytes], bool]
@@ -75,7 +75,7 @@ class Text:
         Raises:
             InputError: The file cannot be read.
         """
-        with open_input(path) as stream:
+        with input_files.open_input(path) as stream:
             data = stream.read()
         lines = data.split(b"\n")
         return cls(str(path), tuple(lines if lines[-1] else lines[:-1]), data.endswith(b"\n"))
@@ -100,6 +100,7 @@ _NOT_UTF8: _Check = (
     "convert it with iconv",
     lambda line: line.decode("utf-8", "ignore").encode("utf-8") != line,
 )
+_COLUMNS: _Check = "warning", *input_files.COLUMNS, lambda line: b"\t" in line
 _LABELS: _Check = (
     "error",
     "a word in brackets, at which Moses stops or crashes",
@@ -121,10 +122,10 @@ _CARRIAGE_RETURN: _Check = (
 
 
 def _check_lines(found: Diagnosis, text: Text, *checks: _Check) -> None:
-    """For each check, report how many lines fail, and which line is the first."""
+    """Report how many lines fail each check, and which is the first; some checks are common."""
     if not any(line.strip(BLANKS) for line in text.lines):
         found.error(text.path, "the file is empty", "name another file")
-    for severity, what, remedy, fails in checks:
+    for severity, what, remedy, fails in (_EMPTY, _NOT_UTF8, _COLUMNS, *checks):
         rows = [number for number, line in enumerate(text.lines, 1) if fails(line)]
         if rows:
             share = f"{len(rows):,} of {len(text.lines):,} lines"
@@ -135,19 +136,19 @@ def check_texts(
     found: Diagnosis, source: Text, references: Sequence[Text], *, factored: bool = False
 ) -> None:
     """Check the text to translate and its references, and whether all have equally many lines."""
-    _check_lines(found, source, _EMPTY, _NOT_UTF8, _LABELS, *(() if factored else (_BAR,)))
+    _check_lines(found, source, _LABELS, *(() if factored else (_BAR,)))
     lines = len(source.lines)
     if lines and not source.ends_in_line_feed:
         what = "the last line has no line feed, and Moses does not translate it"
         found.error(place_of(source.path, lines), what, "end it with a line feed")
     for text in references:
-        _check_lines(found, text, _EMPTY, _NOT_UTF8, _CARRIAGE_RETURN)
+        _check_lines(found, text, _CARRIAGE_RETURN)
         if lines != len(text.lines):
             what = f"{counted(len(text.lines), 'line')}, but {source.path} has {lines:,}"
             remedy = "line i of this file must be a translation of line i of the source"
             found.error(text.path, what, remedy)
-        elif (problem := alignment_problem(text.lines, source.lines, source.path)) is not None:
-            found.warning(text.path, problem, CHECK_LINES)
+        elif problem := input_files.alignment_problem(text.lines, source.lines, source.path):
+            found.warning(text.path, problem, input_files.CHECK_LINES)
 
 
 _PREPROCESS = "phrasescore preprocess"

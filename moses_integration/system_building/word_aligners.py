@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from moses_integration.system_building.build_settings import Aligner
 from moses_integration.system_building.phrase_numbers import NumberedText
 from moses_integration.system_building.word_alignment import Links, grow_diag_final_and
+from phrasescore import errors
 from phrasescore.compiled import borrowed, compiled
-from phrasescore.errors import CorpusError, MissingDependencyError, PhrasescoreError, counted
 from phrasescore.runs import processes
 from phrasescore.runs.final_names import open_output, own_file, scratch_folder
 from phrasescore.runs.identity import version_of
@@ -52,8 +52,15 @@ _ROUNDS = 4  # of fast_align; the library's own default
 # the time of finding the best links, in rounds of training: eflomal samples again for each pair
 _BEST_LINKS = {"fast_align": 1, "eflomal": 27}
 _PAIRS_AT_ONCE = 1_000
-_CODE = "from moses_integration.system_building.word_aligners import align_one_way\n"
-_CODE += "align_one_way(*sys.argv[1:])\n"
+_CODE = """\
+from moses_integration.system_building.word_aligners import align_one_way
+from phrasescore.errors import PhrasescoreError
+try:
+    align_one_way(*sys.argv[1:])
+except PhrasescoreError as error:
+    print(error, file=sys.stderr)
+    sys.exit(error.exit_code)
+"""
 _MONOTONE_ROUNDS = 10
 _NONE = 0  # "no symbol", in an operation that writes only one symbol; ids of symbols begin at 1
 # before the first round, a pair of equal symbols is this many times as probable as another pair
@@ -106,7 +113,7 @@ def align_words(
     seed = {"seed": _SEED} if aligner == "eflomal" else {}
     record: dict[str, object] = {"made_by": {_LIBRARY: version_of(_LIBRARY), **seed}}
     if too_long:
-        pairs = counted(too_long, "pair")
+        pairs = errors.counted(too_long, "pair")
         told = f"{aligner} finds no link in {pairs} with more than {limit:,} words"
         record |= {"pairs_too_long": too_long, "notes": [told]}
     return links, record
@@ -116,7 +123,7 @@ def _new_model(aligner: str) -> Any:
     try:
         from thot import alignment
     except ImportError:
-        raise MissingDependencyError.extra(_LIBRARY, "alignment") from None
+        raise errors.MissingDependencyError.extra(_LIBRARY, "alignment") from None
     model: Any
     if aligner == "fast_align":
         model = alignment.FastAlignModel()
@@ -125,7 +132,7 @@ def _new_model(aligner: str) -> Any:
     try:
         model = alignment.EflomalAlignmentModel()
     except AttributeError:
-        raise MissingDependencyError.extra(f"{_LIBRARY} 3.5 or later", "alignment") from None
+        raise errors.MissingDependencyError.extra(f"{_LIBRARY} 3.5 or later", "alignment") from None
     model.seed = _SEED
     return model
 
@@ -153,6 +160,7 @@ def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float
     """Run commands at the same time; yield the shares of their work that they print.
 
     Raises:
+        StorageError: The disk is full.
         PhrasescoreError: A command failed.
     """
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -172,10 +180,10 @@ def _shares_done(commands: Sequence[Sequence[str]], log: Path) -> Iterator[float
         for process in failed or started:
             if status := process.wait():
                 end = f"signal {-status}" if status < 0 else processes.last_line(log)
-                raise PhrasescoreError(
-                    f"the word aligner failed: {end}",
-                    remedy="give it more memory or disk space, or choose another --aligner",
-                )
+                if status == errors.StorageError.exit_code:  # the last line has a remedy of its own
+                    raise errors.StorageError(end)
+                remedy = "give it more memory, or choose another --aligner"
+                raise errors.PhrasescoreError(f"the word aligner failed: {end}", remedy=remedy)
 
 
 def align_one_way(aligner: str, source: str, target: str, output: str) -> None:
@@ -228,7 +236,7 @@ def align_monotonically(source: NumberedText, target: NumberedText) -> Links:
     """
     shape = len(source.words), len(target.words)
     if shape[0] * shape[1] > _MAX_OPERATIONS:
-        raise CorpusError(
+        raise errors.CorpusError(
             f"{shape[0] - 1:,} and {shape[1] - 1:,} distinct words are too many for the aligner "
             "monotone, which is for characters",
             remedy="give --characters, or choose another --aligner",

@@ -38,6 +38,7 @@ _LINES_TO_JUDGE = 10_000  # the first lines tell whether a text is raw
 # In texts of seven language pairs, the lengths of a thousand lines correlate with those of their
 # translations by 0.84 at least, and after a shift by one line by 0.28 at most.
 _MIN_CORRELATION, _LINES_COMPARED, _MIN_LINES = 0.5, 1000, 100
+COLUMNS = "lines with a tab: a table of several columns?", "take a column: cut -f1 for the first"
 CHECK_LINES = "check that line i of both files has the same meaning"
 _RAW_END = re.compile(r"\w[.?!]$")
 _FEW_RAW = 0.1  # tokenised text has next to none, and raw text over a fifth, headlines included
@@ -216,7 +217,11 @@ def alignment_problem(
 
 
 def misaligned_files(source: str | Path, target: str | Path) -> str | None:
-    """Return a warning for the user if two files seem misaligned; see `alignment_problem`."""
+    """Return a warning if a file has columns, or two seem misaligned; see `alignment_problem`."""
+    for path in (source, target):
+        lines = list(itertools.islice(read_lines(path), _LINES_TO_JUDGE))
+        if sum(b"\t" in line for line in lines) > len(lines) // 2:
+            return f"{path}: {'; '.join(COLUMNS)}"
     problem = alignment_problem(read_lines(source), read_lines(target), target)
     return None if problem is None else f"{source}: {problem}; {CHECK_LINES}"
 

@@ -32,15 +32,10 @@ from phrasescore.runs.interruption import interruptible
 from phrasescore.runs.json_files import read_object, write_json
 from phrasescore.runs.lock import held
 from phrasescore.runs.results import RESULT
+from phrasescore.training import evaluation
 from phrasescore.training.batches import word_counts
 from phrasescore.training.checkpoint import BEST, LATEST, another_refused
 from phrasescore.training.encoding import encode
-from phrasescore.training.evaluation import (
-    HeldOutFigure,
-    frequency_nll,
-    normalisers,
-    refuse_divergence,
-)
 from phrasescore.training.loop import Trainer, say
 from phrasescore.training.model_size import hidden_for, passes_of
 from phrasescore.training.pairs import EncodedPairs, Split, split
@@ -280,9 +275,9 @@ def _finish(trainer: Trainer, asked: ledger.Entry) -> None:
     rows = trainer.split.training
     if model.settings.is_self_normalised:
         sample = rows[:: max(1, len(rows) // _SENTENCES_TO_CENTRE)]
-        model.centre(normalisers(model, pairs, sample, plan)[0])
+        model.centre(evaluation.normalisers(model, pairs, sample, plan)[0])
     held_out = trainer.held_out(exact=True)
-    refuse_divergence(settings.model, model, held_out)
+    evaluation.refuse_divergence(settings.model, model, held_out)
     figures: dict[str, Any] = {}
     unseen = "unseen sentences" if settings.learns_from == "text" else "pairs of unseen sources"
     names = ("held_out_sources", unseen), ("held_out_pairs", "unseen pairs drawn at random")
@@ -294,7 +289,7 @@ def _finish(trainer: Trainer, asked: ledger.Entry) -> None:
                 f"perplexity {figure.perplexity:.2f}"
             )
     if model.settings.is_self_normalised and figures:
-        mean, deviation = normalisers(model, pairs, trainer.split.held_out_sources, plan)
+        mean, deviation = evaluation.normalisers(model, pairs, trainer.split.held_out_sources, plan)
         figures["ln Z"] = {"mean": mean, "deviation": deviation}
         say(f"ln Z of unseen words: mean {mean:.4f}, deviation {deviation:.4f}")
     say(
@@ -326,7 +321,7 @@ def _finish(trainer: Trainer, asked: ledger.Entry) -> None:
     say(f"wrote {settings.model}/")
 
 
-def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
+def _warn(trainer: Trainer, held_out: Sequence[evaluation.HeldOutFigure | None]) -> None:
     """Print a warning if the model predicts hardly better than the frequencies of words."""
     limit, parts = trainer.settings.max_epochs, trainer.split
     more = "--max-epochs" if limit and trainer.passes >= limit else "--max-time"
@@ -336,7 +331,7 @@ def _warn(trainer: Trainer, held_out: Sequence[HeldOutFigure | None]) -> None:
     for figure, rows in zip(held_out, (parts.held_out_sources, parts.held_out_pairs), strict=True):
         if figure is None:
             continue
-        known = frequency_nll(trainer.pairs.target, parts.training, rows)
+        known = evaluation.frequency_nll(trainer.pairs.target, parts.training, rows)
         if figure.nll > _LEARNT * known:
             say(
                 f"warning: the model has hardly learnt anything: {figure.nll:.3f} nats per word, "

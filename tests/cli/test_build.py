@@ -11,6 +11,7 @@ import pytest
 from tests.conftest import Phrasescore
 from tests.support.aligned_corpora import random_corpus, write_corpus
 from tests.support.killed import kill_when
+from tests.support.warm_process import Surroundings, WarmProcesses
 
 WORDS = [b"w%d" % i for i in range(40)]
 
@@ -112,3 +113,27 @@ def test_interrupted(tmp_path: Path, phrasescore: Phrasescore) -> None:
     assert lines[0].startswith(b"corpus ")
     assert lines[0].endswith(b"(done before)")
     assert (tmp_path / "system" / "moses.ini").exists()
+
+
+def test_a_disk_that_fills_during_word_alignment(
+    tmp_path: Path, warm_processes: WarmProcesses
+) -> None:
+    """The error of the aligner's process, its remedy and its status reach the user."""
+    for side in ("source", "target"):
+        (tmp_path / side).write_text("a b c d e f g h\n" * 3000)
+    arguments = ["build", "source", "target", "system", "--aligner", "fast_align"]
+    found = warm_processes.observe(arguments, Surroundings(tmp_path, largest_file=40_000))
+    assert found.status == 8
+    told = b"cannot be written further (File too large). Raise the file size limit (ulimit -f), "
+    assert found.errors.endswith(told + b"then run the command again.\n")
+
+
+def test_a_text_of_two_columns(
+    phrasescore: Phrasescore, tmp_path: Path, corpus: tuple[str, str, str]
+) -> None:
+    """Lines with a tab are told, because a table of both sides would be taken for a text."""
+    source, target, _ = corpus
+    lines = (tmp_path / source).read_bytes().splitlines()
+    (tmp_path / "both").write_bytes(b"".join(b"%b\t%b\n" % (line, line) for line in lines))
+    done = phrasescore("build", "both", target, "system", "--aligner", "fast_align").well()
+    assert b"warning: both: lines with a tab: a table of several columns?; take a" in done.stderr

@@ -28,6 +28,9 @@ def test_statuses(bundled_golden: Path, tmp_path: Path, phrasescore: Phrasescore
     assert set(found["findings"][0]) == {"severity", "what", "where", "remedy"}
     strict = phrasescore("doctor", "system/moses.ini", *texts, "--strict")
     assert (strict.returncode, strict.stdout) == (1, process.stdout)
+    (tmp_path / "columns").write_bytes(texts[1].read_bytes().replace(b" ", b"\t"))
+    columns = phrasescore("doctor", "system/moses.ini", "--source", "columns").well()
+    assert b"columns:1: lines with a tab: a table of several columns? (" in columns.stdout
     (tmp_path / "system" / "lm.arpa").unlink()
     unlike = phrasescore("doctor", "system/moses.ini", *texts).well()
     assert unlike.stdout.startswith(

@@ -107,7 +107,7 @@ def test_a_failed_first_step_may_be_corrected(phrasescore: Phrasescore, toy: Toy
     [
         (["--source", "toy/dev.trg", "--reference", "toy/dev.src"], "Swap --source and"),
         (["--parallel", "toy/dev.src", "train/dev.trg"], "300 lines, but"),
-        (["--reference", "toy/dev.src"], "the text is the same as"),
+        (["--reference", "toy/dev.src"], "the same text as the other side"),
         (["-o", "toy"], "has no run.json"),
         (["-o", "toy/lm.arpa"], "a file, where a folder was expected"),
         (["--target-text", "/dev/null"], "the text contains no sentence"),

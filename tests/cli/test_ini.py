@@ -51,6 +51,9 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
         b"warning: only 0 of 1 phrase pairs have the same first score in new and old"
         in other.stderr
     )
+    (folder / "old").write_bytes(TABLE.replace(b" 1e-50", b"") * 2)
+    fewer = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
+    assert b"warning: new has only 2 of the 4 phrase pairs of old" in fewer.stderr
 
 
 @pytest.mark.parametrize(
@@ -146,7 +149,7 @@ def test_a_column_beside_tuned_weights_changes_no_translation(
     done = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
     assert b"TranslationModel0= 0.3 0.07 0\n" in (folder / "out.ini").read_bytes()
     assert b"now tune all weights of out.ini together" in done.stderr
-    assert b"until then the addition has no effect" in done.stderr
+    assert b"until then the new weight is 0" in done.stderr
     for weight in ("0", "0.2"):
         text = (folder / "out.ini").read_text().replace("0.07 0\n", f"0.07 {weight}\n")
         (folder / "out.ini").write_text(text)

@@ -56,7 +56,7 @@ def test_added_and_taken_out_again(phrasescore: Phrasescore, system: Path, tmp_p
     assert said[1:] == [
         "NeuralLM0: path=lm7, with the weight 0",
         "now tune all weights of moses.nlm.ini together (phrasescore tune): until then the "
-        "addition has no effect",
+        "new weight is 0",
         "warning: moses.nlm.ini:15: real Moses has no FeedForwardLM and refuses the file. "
         "Remove NeuralLM0 with phrasescore ini remove-feature.",
     ]

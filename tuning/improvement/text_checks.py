@@ -73,7 +73,8 @@ def _check_pair(source: Text, target: Text) -> None:
             remedy="line i of one text must be the translation of line i of the other",
         )
     if source.lines == target.lines:
-        raise InputError(f"the text is the same as {source.path}", path=target.path)
+        what, remedy = f"the same text as the other side, {source.path}", "name two texts"
+        raise InputError(what, path=target.path, remedy=remedy)
 
 
 def check_tokens(plan: ImprovePlan, say: Say) -> None:

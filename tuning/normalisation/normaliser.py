@@ -22,13 +22,8 @@ from pathlib import Path
 from moses_integration.decoder.decoder import Decoder
 from moses_integration.ini.model_files import with_absolute_paths
 from moses_integration.ini.moses_ini import MosesIni
+from moses_integration.system_building import build_settings
 from moses_integration.system_building.build import build_system
-from moses_integration.system_building.build_settings import (
-    CHARACTER_DEFAULTS,
-    BuildInputs,
-    BuildSettings,
-    SystemFolder,
-)
 from moses_integration.text.preparation import Postprocessor, Preprocessor, read_settings
 from phrasescore.closed_settings import from_mapping
 from phrasescore.errors import InputError, SettingsError
@@ -199,11 +194,14 @@ class _Training:
 
     def _build(self) -> None:
         """Build a system whose words are characters."""
-        inputs = BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
-        settings = BuildSettings(
-            characters=True, reordering=False, threads=self.threads, **CHARACTER_DEFAULTS
+        inputs = build_settings.BuildInputs(Path(_TEXTS[0]), Path(_TEXTS[1]), (), self.texts)
+        settings = build_settings.BuildSettings(
+            characters=True,
+            reordering=False,
+            threads=self.threads,
+            **build_settings.CHARACTER_DEFAULTS,
         )
-        folder = SystemFolder(Path(_SYSTEM), 1 + len(self.texts))
+        folder = build_settings.SystemFolder(Path(_SYSTEM), 1 + len(self.texts))
         for outcome in build_system(inputs, folder, settings, update=True):
             for kind in ("warning", "note"):
                 for text in outcome.counts.get(f"{kind}s", []):

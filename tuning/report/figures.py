@@ -12,14 +12,7 @@ from phrasescore.errors import InputError
 from phrasescore.model.folder import CurvePoint
 from phrasescore.pictures.figure_files import COLOURS, cut_label, plain_label, svg_image
 from tuning.loop.tuning_settings import TuningRecord, weights_by_component
-from tuning.metrics.metric_settings import (
-    LABELS,
-    LOWER_IS_BETTER,
-    METRICS,
-    SEGMENTS,
-    MetricName,
-    ScoreTable,
-)
+from tuning.metrics import metric_settings
 from tuning.metrics.significance import ComparedSystem
 from tuning.metrics.system_comparison import ComparisonRecord
 
@@ -47,7 +40,7 @@ class ScoreSet:
     """
 
     title: str
-    metric: MetricName
+    metric: metric_settings.MetricName
     systems: tuple[ComparedSystem, ...]
     trials: int
     signature: str = ""
@@ -56,7 +49,7 @@ class ScoreSet:
     @property
     def label(self) -> str:
         """The name of the metric."""
-        return LABELS[self.metric]
+        return metric_settings.LABELS[self.metric]
 
 
 def score_sets(
@@ -68,10 +61,10 @@ def score_sets(
         InputError: The record has segment scores, or lacks a metric, a reference, a system or a
             system's files.
     """
-    if SEGMENTS in record.metrics:
+    if metric_settings.SEGMENTS in record.metrics:
         problem = "a comparison of segment scores, which has no translations to show"
         raise InputError(problem, path=path)
-    metrics = [name for name in METRICS if name in record.metrics]
+    metrics = [name for name in metric_settings.METRICS if name in record.metrics]
     every = [each for name in metrics for each in record.metrics[name]]
     named = all(record.files.get(each.system) and each.runs for each in every)
     if not (record.references and named and metrics and all(map(record.metrics.get, metrics))):
@@ -92,7 +85,7 @@ def about_scores(scores: ScoreSet) -> str:
     """Return the note below a table of scores; ``compare`` explains intervals and p-values."""
     if scores.is_dev:
         return "Weights were tuned on this text, so every system looks better than it is."
-    direction = "lower" if scores.metric in LOWER_IS_BETTER else "higher"
+    direction = "lower" if scores.metric in metric_settings.LOWER_IS_BETTER else "higher"
     return (
         f"{scores.label} times 100, {direction} is better; means ± standard deviation over runs. "
         f"Gain: over {scores.systems[0].system}. p: two-level bootstrap; p (AR): approximate "
@@ -143,7 +136,7 @@ def tuning_figure(name: str, runs: Mapping[str, TuningRecord]) -> Figure:
     )
 
 
-def weights_table(runs: Mapping[str, TuningRecord]) -> ScoreTable:
+def weights_table(runs: Mapping[str, TuningRecord]) -> metric_settings.ScoreTable:
     """Return a table of each weight before tuning and after each run."""
     before = next(iter(runs.values())).curve[0].weights
     tuned = [dict(weights_by_component(record.weights)) for record in runs.values()]
@@ -151,7 +144,7 @@ def weights_table(runs: Mapping[str, TuningRecord]) -> ScoreTable:
         [name, *(f"{each:.4f}" for each in (weight, *(own.get(name, weight) for own in tuned)))]
         for name, weight in before.items()
     ]
-    return ScoreTable(["weight", "before", *runs], rows)
+    return metric_settings.ScoreTable(["weight", "before", *runs], rows)
 
 
 def learning_figure(name: str, models: Mapping[str, Sequence[CurvePoint]]) -> Figure:

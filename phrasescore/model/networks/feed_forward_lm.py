@@ -22,6 +22,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from phrasescore.model import softmax
 from phrasescore.model.kinds import FeedForwardLmSettings
 from phrasescore.model.sequence_model import (
     Batch,
@@ -29,12 +30,6 @@ from phrasescore.model.sequence_model import (
     Regularisation,
     SequenceModel,
     State,
-)
-from phrasescore.model.softmax import (
-    gathered_log_softmax,
-    log_normalisers,
-    log_softmax,
-    summed_cross_entropy,
 )
 
 _PAPER_RANGE = 0.01  # initial weights are uniform in [-0.01, 0.01], section 4.1.2
@@ -103,7 +98,9 @@ class FeedForwardLm(SequenceModel):
     def log_normalisers(self, batch: Batch) -> Tensor:
         """See :meth:`SequenceModel.log_normalisers`."""
         histories, _ = self._n_grams(batch)
-        return log_normalisers(self.features(histories), self.output_words, self.output_bias)
+        return softmax.log_normalisers(
+            self.features(histories), self.output_words, self.output_bias
+        )
 
     def centre(self, mean: float) -> None:
         """See :meth:`SequenceModel.centre`."""
@@ -120,7 +117,7 @@ class FeedForwardLm(SequenceModel):
         features = self.features(histories, dtype, regularisation)
         layer = self.output_words, self.output_bias
         smoothing, weight = regularisation.label_smoothing, self.settings.self_normalise
-        return summed_cross_entropy(
+        return softmax.summed_cross_entropy(
             features, *layer, wanted, smoothing=smoothing, normaliser_weight=weight
         )
 
@@ -128,7 +125,7 @@ class FeedForwardLm(SequenceModel):
         """See :meth:`SequenceModel.score`."""
         histories, wanted = self._n_grams(batch)
         features = self.features(histories, dtype).to(self.output_words.dtype)
-        found = gathered_log_softmax(features, self.output_words, self.output_bias, wanted)
+        found = softmax.gathered_log_softmax(features, self.output_words, self.output_bias, wanted)
         counted = batch.counted
         if counted is None:
             return found.view(len(batch.target), -1)
@@ -154,7 +151,7 @@ class FeedForwardLm(SequenceModel):
     def next_words(self, histories: Tensor, dtype: torch.dtype | None = None) -> Tensor:
         """Return ln p of every word after N histories, ``(N, V)``; see :meth:`features`."""
         features = self.features(histories, dtype).to(self.output_words.dtype)
-        return log_softmax(features, self.output_words, self.output_bias)
+        return softmax.log_softmax(features, self.output_words, self.output_bias)
 
     def _n_grams(self, batch: Batch) -> tuple[Tensor, Tensor]:
         """Return the N histories of a batch and the words that follow them, without padding."""
