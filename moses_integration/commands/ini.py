@@ -156,14 +156,15 @@ def add_column(options: AddColumnOptions) -> None:
 
 def _score_warnings(feature: FeatureLine, new: str, pairs: int) -> Iterator[str]:
     """Warn of fewer pairs, and if under half at both tables' starts have equal first scores."""
-    from phrasescore.table.input_files import finite_number, open_input, read_lines
+    from moses_integration.doctor.tables import survey_scores
+    from phrasescore.table.input_files import finite_number, open_input
     from phrasescore.table.phrase_table import PIPES
 
     old = model_files.find_text_table(feature)
     if old is None or not Path(new).is_file():  # a pipe could not be read again
         return
     with contextlib.suppress(InputError):  # the table that is replaced may be damaged
-        if pairs < (before := sum(1 for _ in read_lines(old))):
+        if pairs < (before := survey_scores(old).lines):
             yield f"{new} has only {pairs:,} of the {before:,} phrase pairs of {old}"
     scores = list[dict[tuple[bytes, ...], list[bytes]]]()
     for path in (old, new):
