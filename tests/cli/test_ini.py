@@ -51,7 +51,7 @@ def test_add_column_writes_the_ini_and_says_what_it_did(
         b"warning: only 0 of 1 phrase pairs have the same first score in new and old"
         in other.stderr
     )
-    (folder / "old").write_bytes(TABLE.replace(b" 1e-50", b"") * 2)
+    (folder / "old").write_bytes(b"la ||| the ||| 0.5\n" * 4)
     fewer = phrasescore("ini", "add-column", "moses.ini", "--table", "new", "-o", "out.ini").well()
     assert b"warning: new has only 2 of the 4 phrase pairs of old" in fewer.stderr
 
