@@ -15,15 +15,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from moses_integration.decoder.features import lm_scoring
 from moses_integration.decoder.features.derivations import Derivations, FeatureTables
 from moses_integration.decoder.features.features import FeatureSet, ModelFeature
-from moses_integration.decoder.features.lm_scoring import (
-    PhraseScorer,
-    PhraseWords,
-    join_models,
-    recent_answers,
-    score_alone,
-)
 from moses_integration.decoder.features.neural import HistoryScores, NeuralModels, NeuralTerms
 from moses_integration.decoder.features.reordering import (
     CLASSES,
@@ -32,13 +26,8 @@ from moses_integration.decoder.features.reordering import (
     forward_classes,
     orientation_places,
 )
+from moses_integration.decoder.loading import table_loading
 from moses_integration.decoder.loading.source_phrases import SourcePhrases
-from moses_integration.decoder.loading.table_loading import (
-    Arrays,
-    TableEntries,
-    TableLoader,
-    cached_arrays,
-)
 from moses_integration.decoder.search.stack_decoding import Model
 from moses_integration.decoder.search.translation_options import (
     Entries,
@@ -134,13 +123,13 @@ def _load_ngram_model(path: Path, cache: Path | None) -> ArrayLanguageModel:
         InputError: The file cannot be read.
     """
 
-    def parse() -> Arrays:
+    def parse() -> table_loading.Arrays:
         model = read_language_model(path)
         numbers = np.array([model.order, model.begin_state, model.end_word])
         return [numbers, *model.tables, *model.words.arrays]
 
     key = "language model", sha256_of(path)
-    numbers, unigrams, nodes, slots, *words = cached_arrays(cache, key, parse)
+    numbers, unigrams, nodes, slots, *words = table_loading.cached_arrays(cache, key, parse)
     order, begin_state, end_word = numbers.tolist()
     tables = AutomatonTables(unigrams, nodes, slots)
     return ArrayLanguageModel(order, begin_state, end_word, tables, WordTable.from_arrays(*words))
@@ -181,7 +170,7 @@ class LoadedInput:
         system: System,
         sentences: Sequence[Sequence[bytes]],
         models: LanguageModels,
-        loader: TableLoader,
+        loader: table_loading.TableLoader,
     ) -> LoadedInput:
         """Load the table entries that the input needs.
 
@@ -204,9 +193,9 @@ class LoadedInput:
         entries = collect_entries(features, tables, source, drop_unknown=settings.drop_unknown)
         reordering, forward_class = _load_reordering(system, entries, source, loader)
         backward, forward = orientation_places(features.reorderings)
-        joined = join_models(models.ngrams)
+        joined = lm_scoring.join_models(models.ngrams)
         phrases = phrase_words(entries, [model.words for model in models.ngrams])
-        inner, estimate = score_alone(joined, phrases)
+        inner, estimate = lm_scoring.score_alone(joined, phrases)
         feature_tables = FeatureTables(
             static=entries.static,
             static_components=entries.static_components,
@@ -300,7 +289,9 @@ class LoadedInput:
         add_weighted(scores, values, weights, tables.backward)
         add_weighted(forward, values, weights, tables.forward)
         offsets, order = taken_runs(tables.phrases.first, chosen)
-        phrases = PhraseWords(offsets, np.ascontiguousarray(tables.phrases.words[:, order]))
+        phrases = lm_scoring.PhraseWords(
+            offsets, np.ascontiguousarray(tables.phrases.words[:, order])
+        )
         neural = None
         if np.any(own != 0):
             neural = NeuralTerms(
@@ -316,7 +307,9 @@ class LoadedInput:
                 first, chosen, future[chosen], scores, forward, self.forward_class[chosen]
             ),
             words=self.entries.targets.words[order],
-            language=PhraseScorer(tables.models, phrases, recent_answers(len(lm_weights))),
+            language=lm_scoring.PhraseScorer(
+                tables.models, phrases, lm_scoring.recent_answers(len(lm_weights))
+            ),
             lm_weights=lm_weights,
             lowers=bool(np.all(lm_weights >= 0) and np.all(own >= 0)),
             distortion_weight=float(weights[tables.distortions].sum()),
@@ -335,7 +328,7 @@ class LoadedInput:
 
 
 def _load_reordering(
-    system: System, entries: Entries, source: SourcePhrases, loader: TableLoader
+    system: System, entries: Entries, source: SourcePhrases, loader: table_loading.TableLoader
 ) -> tuple[NDArray[np.float32], NDArray[np.int32]]:
     """Return the reordering scores of all entries, shape (E, R), and their forward classes."""
     features = system.features.reorderings
@@ -353,7 +346,7 @@ def _load_reordering(
     return np.column_stack([np.zeros((len(entries), 0), np.float32), *scores]), classes
 
 
-def _rows_of(entries: Entries, table: TableEntries) -> NDArray[np.int64]:
+def _rows_of(entries: Entries, table: table_loading.TableEntries) -> NDArray[np.int64]:
     """For each entry, find the last row of a reordering table with the same pair, -1 for none."""
     numbers = entries.vocabulary.find_spans(*table.vocabulary.spans())
     offsets, words, *_ = table.targets

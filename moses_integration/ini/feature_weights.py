@@ -14,13 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from moses_integration.ini.feature_kinds import (
-    FALSE,
-    FEATURE_KINDS,
-    PHRASE_TABLE_KINDS,
-    TRUE,
-    component_count,
-)
+from moses_integration.ini import feature_kinds
 from moses_integration.ini.moses_ini import FeatureLine, MosesIni
 from phrasescore.errors import IniError, counted, did_you_mean, located
 
@@ -61,11 +55,11 @@ class Feature:
             IniError: The class is unknown, or an option is invalid (the error has no line number
                 yet).
         """
-        if line.kind not in FEATURE_KINDS:
-            guess = did_you_mean(line.kind, FEATURE_KINDS)
+        if line.kind not in feature_kinds.FEATURE_KINDS:
+            guess = did_you_mean(line.kind, feature_kinds.FEATURE_KINDS)
             raise IniError(f"unknown feature class {line.kind}{guess}")
-        kind = FEATURE_KINDS[line.kind]
-        count = component_count(line.kind, line.options)
+        kind = feature_kinds.FEATURE_KINDS[line.kind]
+        count = feature_kinds.component_count(line.kind, line.options)
         tuneable = boolean_option("tuneable", line.options.get("tuneable", str(kind.tuneable)))
         flags = (tuneable,) * count
         if (mask := line.options.get("tuneable-components")) is not None:
@@ -90,9 +84,9 @@ def boolean_option(key: str, text: str) -> bool:
     >>> boolean_option("tuneable", "No")
     False
     """
-    if text.lower() not in (*TRUE, *FALSE):
+    if text.lower() not in (*feature_kinds.TRUE, *feature_kinds.FALSE):
         raise IniError(f"{key} is {text!r}, expected true or false")
-    return text.lower() in TRUE
+    return text.lower() in feature_kinds.TRUE
 
 
 @dataclass(frozen=True)
@@ -229,7 +223,7 @@ def table_weights(ini: MosesIni, line: FeatureLine) -> tuple[float, ...]:
         IniError: There are more or fewer weights than scores.
     """
     with located(ini.path, line.line):
-        count = component_count(line.kind, line.options)
+        count = feature_kinds.component_count(line.kind, line.options)
     weights = ini.weights.get(line.name, (_DEFAULT_WEIGHT,) * count)
     _check_count(ini, line.name, len(weights), count, ini.weight_line(line.name) or line.line)
     return weights
@@ -254,5 +248,5 @@ def listed_sizes(sizes: Mapping[str, int]) -> str:
 
 def has_tuned_weights(ini: MosesIni) -> bool:
     """Guess whether weights are tuned: before tuning, scores of a table have equal weights."""
-    tables = (line.name for line in ini.features if line.kind in PHRASE_TABLE_KINDS)
+    tables = (line.name for line in ini.features if line.kind in feature_kinds.PHRASE_TABLE_KINDS)
     return any(len(set(ini.weights.get(name, ()))) > 1 for name in tables)

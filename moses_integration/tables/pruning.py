@@ -101,12 +101,12 @@ class PruningConditions:
         """Raise a SettingsError unless there is a condition and each condition is complete."""
         compares = self.threshold is not None or self.top is not None
         others = self.drop is not None or self.significance is not None
-        if compares != (self.column is not None) or not (compares or others):
-            raise SettingsError(
-                "no condition was given, or a condition is incomplete",
-                remedy="give --top or --threshold together with --column; or give --significance "
-                "or --drop",
-            )
+        if not (compares or others):
+            remedy = "give --top or --threshold, with --column, or --significance or --drop"
+            raise SettingsError("no condition was given", remedy=remedy)
+        if compares != (self.column is not None):
+            problem = "--column and --top or --threshold need each other"
+            raise SettingsError(problem, remedy="give both, or neither")
 
     def to_json(self) -> dict[str, object]:
         """Return everything that decides which pairs are kept, as JSON values."""

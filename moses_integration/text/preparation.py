@@ -19,7 +19,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -35,6 +35,9 @@ from phrasescore.table.phrase_table import SIDES, Side
 SETTINGS_FILE = "text.json"
 TRUECASE_MODELS: Mapping[Side, str] = {"source": "truecase.source", "target": "truecase.target"}
 ENTITIES = "entities such as &apos;, now escaped once more: was the text prepared before?"
+_COLUMNS = "a tab: is this a table of several columns? cut -f1 takes the first"
+_ENCODED_TWICE = re.compile("[\xc2\xc3][\x80-\xbf]")
+_TWICE = "letters such as \xc3\xa1: was it converted to UTF-8 twice? iconv -t LATIN1 undoes it once"
 CASE_LOST = "note: the system is lower-cased, so case is lost; build --case truecase keeps it"
 Form = Literal["NFC"]
 TokenizerName = Literal["unicode", "moses"]
@@ -63,6 +66,8 @@ _LINES = 10_000  # lines of each side's training text that are read
 _CLEAR, _FEWEST_KNOWN = 0.2, 0.35
 # these tokens may stand before the first word of a sentence
 _OPENING = {"(", "[", '"', "'", "&apos;", "&quot;", "&#91;", "&#93;"}
+# after these, detruecase.perl would leave a word without its capital
+_MORE_OPENING = _OPENING.union("¿¡«‹„“‘-")
 
 
 @dataclass(frozen=True)
@@ -247,19 +252,21 @@ class Truecaser:
         ]
 
 
-def _sentence_beginnings(tokens: Iterable[str]) -> Iterator[tuple[str, bool]]:
+def _sentence_beginnings(
+    tokens: Iterable[str], opening: Container[str] = _OPENING
+) -> Iterator[tuple[str, bool]]:
     """Yield each token, and whether a sentence begins with it."""
     begins = True
     for token in tokens:
         yield token, begins
-        begins = token in _ENDS or (begins and token in _OPENING)
+        begins = token in _ENDS or (begins and token in opening)
 
 
 def capitalized_sentences(tokens: Iterable[str]) -> list[str]:
     """Return tokens with a capital at the beginning of each sentence."""
     return [
         _INITIAL.sub(lambda found: found[1] + found[2].title(), token) if begins else token
-        for token, begins in _sentence_beginnings(tokens)
+        for token, begins in _sentence_beginnings(tokens, _MORE_OPENING)
     ]
 
 
@@ -295,7 +302,7 @@ class Preprocessor:
 
     def __init__(self, settings: TextSettings, truecase: Truecaser | None = None) -> None:
         self._settings, self._truecase = settings, truecase
-        self.prepared = 0  # the lines that have entities already
+        self._suspect = Counter[str]()  # for each reason, how many lines raise it
         if settings.tokenize:
             language = check_language(settings.language)
             keeps, apostrophes = settings.tokenizer == "unicode", settings.keeps_apostrophes
@@ -303,7 +310,9 @@ class Preprocessor:
 
     def __call__(self, line: str) -> str:
         """Return the tokens of one line with one space between them."""
-        self.prepared += self._settings.escape and has_entities(line)
+        self._suspect[ENTITIES] += self._settings.escape and has_entities(line)
+        self._suspect[_COLUMNS] += "\t" in line
+        self._suspect[_TWICE] += _ENCODED_TWICE.search(line) is not None
         line = self._normal(line)
         if self._settings.tokenize:
             # a mark that the tokeniser brings to its letter may become one character with it
@@ -321,9 +330,9 @@ class Preprocessor:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """A warning if lines had entities, which are now escaped once more."""
-        said = f"warning: {counted(self.prepared, 'line')} with {ENTITIES}"
-        return (said,) if self.prepared else ()
+        """A warning of each kind of suspicious line."""
+        found = ((what, number) for what, number in self._suspect.items() if number)
+        return tuple(f"warning: {counted(number, 'line')} with {what}" for what, number in found)
 
     def _normal(self, text: str) -> str:
         form = self._settings.form

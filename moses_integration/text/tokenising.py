@@ -220,6 +220,8 @@ class Detokenizer:
         join.IS_OPEN_QUOTE = re.compile("^['\"„“”`]+$")
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
+        # "10,000 $ a year": the sign belongs to the number before it
+        self._price = re.compile(rf"(?<=\d )[{join.IsSc}](?=[^\W\d_])")
         after_word = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f]))"
         if apostrophes:  # other words may begin with an apostrophe
             inside = rf"{after_word} (?=['’]s(?![^\W\d_]))"
@@ -242,7 +244,7 @@ class Detokenizer:
         line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
         text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
         shown = {stand_in: space for space, stand_in in hidden.items()}
-        return _BLANK.sub("", text).translate(shown)
+        return self._price.sub(r"\g<0> ", _BLANK.sub("", text)).translate(shown)
 
 
 def _stand_ins(line: str) -> dict[int, int]:

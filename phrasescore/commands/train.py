@@ -191,9 +191,9 @@ class TrainOptions(Device):
     target_words: int | None = option(ITEMS, f"The size of the target shortlist.  {_SHORTLIST}")
     byte_pairs: int | None = option(
         BATCH,
-        "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then no word is "
-        "unknown, and the vocabulary is smaller. Needs pip install 'phrasescore[byte-pairs]'.  "
-        "[default: whole words]",
+        "Cut rare words into pieces by N byte-pair merges, learnt from both texts. Then only words "
+        "with a new character are unknown, and the vocabulary is smaller. Needs pip install "
+        "'phrasescore[byte-pairs]'.  [default: whole words]",
     )
     batch_size: int | None = option(
         BATCH,

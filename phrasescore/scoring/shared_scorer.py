@@ -32,15 +32,8 @@ from phrasescore.model.networks.encoder_decoder import EncoderDecoder
 from phrasescore.model.networks.feed_forward_lm import FeedForwardLm
 from phrasescore.model.sequence_model import END, SequenceModel, State
 from phrasescore.model.units import GatedUnit
+from phrasescore.scoring import prefix_trie
 from phrasescore.scoring.gated_steps import GatedSteps, pack
-from phrasescore.scoring.prefix_trie import (
-    PrefixTrie,
-    build_trie,
-    cut_by_area,
-    cut_in_groups,
-    is_new,
-    pair_order,
-)
 from phrasescore.words.hashing import first_rows, phrase_digests
 from phrasescore.words.token_sequences import TokenSequences, as_matrix
 
@@ -140,8 +133,9 @@ class SharedScorer:
 
         def work(rows: Rows) -> None:
             read, predicted = sources.select(rows), targets.select(rows)
-            new = is_new(read)  # rows are sorted, so equal sources are neighbours
-            trie = build_trie(predicted, np.cumsum(new) - 1)  # root n is the n-th distinct source
+            # rows are sorted, so equal sources are neighbours; root n is the n-th distinct source
+            new = prefix_trie.is_new(read)
+            trie = prefix_trie.build_trie(predicted, np.cumsum(new) - 1)
             steps = self._free.get()
             try:
                 with torch.inference_mode():
@@ -159,12 +153,12 @@ class SharedScorer:
         return ln_p
 
     def _groups(self, sources: TokenSequences, targets: TokenSequences) -> list[Rows]:
-        order = pair_order(sources, targets)
+        order = prefix_trie.pair_order(sources, targets)
         is_long = sources.lengths[order] > _LONG
         short, long = order[~is_long], order[is_long]
         area = _LONG * self._chunk
-        groups = cut_in_groups(short, sources, self._group)
-        return groups + cut_by_area(long, sources.lengths, self._group, area)
+        groups = prefix_trie.cut_in_groups(short, sources, self._group)
+        return groups + prefix_trie.cut_by_area(long, sources.lengths, self._group, area)
 
 
 def _steps_factory(
@@ -202,7 +196,7 @@ class ModelSteps:
     def __init__(self, model: SequenceModel, dtype: torch.dtype, chunk: int) -> None:
         self._model, self._dtype, self._chunk = model, dtype, chunk
 
-    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+    def decode(self, sources: TokenSequences, trie: prefix_trie.PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """Compute ln p along a trie.
 
         Args:
@@ -247,7 +241,7 @@ class HistorySteps(ModelSteps):
 
     _model: FeedForwardLm
 
-    def decode(self, sources: TokenSequences, trie: PrefixTrie) -> tuple[Ln_p, Ln_p]:
+    def decode(self, sources: TokenSequences, trie: prefix_trie.PrefixTrie) -> tuple[Ln_p, Ln_p]:
         """See :meth:`ModelSteps.decode`; the sources of a language model are empty."""
         histories, which = _distinct(self._histories(trie))
         edges, at_ends = np.zeros(len(trie), np.float32), np.zeros(len(trie), np.float32)
@@ -268,7 +262,7 @@ class HistorySteps(ModelSteps):
             edges[nodes] = ln_p[self._index(places), self._index(wanted)].cpu().numpy()
         return edges, at_ends
 
-    def _histories(self, trie: PrefixTrie) -> Rows:
+    def _histories(self, trie: prefix_trie.PrefixTrie) -> Rows:
         """Return the n - 1 words that predict each prefix's next word, ``(nodes, n - 1)``."""
         settings = self._model.settings
         histories = np.full((len(trie), settings.order - 1), settings.target_vocabulary, np.int64)

@@ -18,16 +18,8 @@ from phrasescore.model.sequence_model import SequenceModel
 from phrasescore.runs.final_names import write_atomically
 from phrasescore.runs.interruption import stop_requests
 from phrasescore.runs.progress import Progress
+from phrasescore.training import checkpoint
 from phrasescore.training.batches import Passes, PlannedBatch, seen_once
-from phrasescore.training.checkpoint import (
-    BEST,
-    LATEST,
-    TrainingState,
-    another_refused,
-    finished_state,
-    load_checkpoint,
-    save_checkpoint,
-)
 from phrasescore.training.evaluation import HeldOutFigure, add_point, begin_curve, described
 from phrasescore.training.model_size import hidden_for, passes_of
 from phrasescore.training.optimization.updates import Updates
@@ -72,7 +64,8 @@ class Trainer:
             rare = once[0].to(model.device), once[1].to(model.device)
         self._updates = Updates(model, pairs, settings, self.recipe, rare)
         self._rate = 0.0
-        self.state = TrainingState()
+        self.state = checkpoint.TrainingState()
+        self.advises_size = True
 
     def resume(self) -> None:
         """Continue from the latest checkpoint of the work folder.
@@ -80,9 +73,9 @@ class Trainer:
         Raises:
             ResumeError: The checkpoint is damaged, or belongs to another model.
         """
-        path = self._folder / LATEST
-        self.state, weights, moments = load_checkpoint(path)
-        with another_refused(path):
+        path = self._folder / checkpoint.LATEST
+        self.state, weights, moments = checkpoint.load_checkpoint(path)
+        with checkpoint.another_refused(path):
             if moments is None:
                 raise ValueError("it lacks the moments of the optimiser")
             self._updates.restore(weights, moments)
@@ -91,9 +84,9 @@ class Trainer:
         """Continue from the finished model in a folder; its weights count as the best so far."""
         weights = load_model(folder).model.state_dict()
         self._updates.restore(weights, torch.zeros_like(self._updates.moments))
-        self.state = finished_state(folder)
+        self.state = checkpoint.finished_state(folder)
         if self.recipe.keeps_best:
-            save_checkpoint(self._folder / BEST, self.state, weights)
+            checkpoint.save_checkpoint(self._folder / checkpoint.BEST, self.state, weights)
         if (folder / CURVES).exists():
             write_atomically(self._folder / CURVES, (folder / CURVES).read_bytes())
 
@@ -139,9 +132,9 @@ class Trainer:
         with stop_requests() as self._stops, self._progress:
             while not self._finished():
                 self._epoch()
-        if (self._folder / BEST).exists():
-            best = load_checkpoint(self._folder / BEST)[1]
-            with another_refused(self._folder / BEST):
+        if (self._folder / checkpoint.BEST).exists():
+            best = checkpoint.load_checkpoint(self._folder / checkpoint.BEST)[1]
+            with checkpoint.another_refused(self._folder / checkpoint.BEST):
                 self.model.load_state_dict(best)
 
     def held_out(self, *, exact: bool) -> tuple[HeldOutFigure | None, HeldOutFigure | None]:
@@ -202,7 +195,7 @@ class Trainer:
         model = self.model.settings
         if isinstance(model, EncoderDecoderSettings) and self.settings.learns_from == "phrases":
             units = hidden_for("phrases", passes=passes, measured=model.hidden)
-            if units < model.hidden:
+            if units < model.hidden and self.advises_size:
                 text += (
                     f"; a model with --hidden {units} would make "
                     f"{passes_of(units, passes, model.hidden, 'phrases'):.2f}, and learn more"
@@ -303,7 +296,9 @@ class Trainer:
         state.since_best = 0 if nll < state.best_nll else state.since_best + 1
         state.best_nll = min(nll, state.best_nll)
         if state.since_best == 0 and self.recipe.keeps_best:
-            save_checkpoint(self._folder / BEST, state, self.model.state_dict())
+            checkpoint.save_checkpoint(
+                self._folder / checkpoint.BEST, state, self.model.state_dict()
+            )
         add_point(self._folder / CURVES, point)
         say(described(point, self.settings.learns_from == "text"))
 
@@ -313,8 +308,8 @@ class Trainer:
         stop = bool(self._stops)
         due = time.monotonic() - self._last_checkpoint >= self.settings.seconds_between_checkpoints
         if due or stop:
-            path, weights = self._folder / LATEST, self.model.state_dict()
-            save_checkpoint(path, self.state, weights, self._updates.moments)
+            path, weights = self._folder / checkpoint.LATEST, self.model.state_dict()
+            checkpoint.save_checkpoint(path, self.state, weights, self._updates.moments)
             self._last_checkpoint = time.monotonic()
         if stop:
             raise KeyboardInterrupt

@@ -132,7 +132,7 @@ def _train(settings: TrainingSettings, device: torch.device) -> None:
         settings.in_force(), held_out_sources=sources, held_out_pairs=others, precision=precision
     )
     parts = split(pairs, sources, others, settings.seed)
-    if settings.chooses_hidden:
+    if is_chosen := settings.chooses_hidden:
         settings = settings.sized(_chosen_hidden(settings, pairs, parts, earlier))
     model = _new_model(settings, pairs, parts).to(device)
     rows = settings.batch_size or batch_size_for(len(pairs))
@@ -140,6 +140,7 @@ def _train(settings: TrainingSettings, device: torch.device) -> None:
     if any_precision and is_small:
         settings = dataclasses.replace(settings, precision="fp32")
     trainer = Trainer(model, pairs, parts, settings)
+    trainer.advises_size = not is_chosen
     if (settings.work_folder / LATEST).exists():
         trainer.resume()
         say(f"resuming after {trainer.state.updates:,} updates, {trainer.state.seconds:,.0f} s")

@@ -90,6 +90,7 @@ def test_through_pipes(phrasescore: Phrasescore, folder: Path) -> None:
         ("", 2, "no condition was given"),
         ("--top 1 --column 3", 2, "there is no score 3 to compare"),
         ("--column 1", 2, "no condition was given"),
+        ("--column 1 --drop drop.tsv", 2, "--column and --top or --threshold need each other"),
         ("--significance a+e", 2, "--significance needs --sentences"),
         ("--drop drop.tsv --reordering reordering", 2, "go together"),
         (

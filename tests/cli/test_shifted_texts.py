@@ -23,7 +23,7 @@ def write(path: Path, lengths: list[int], word: str) -> None:
 def names(tmp_path: Path) -> tuple[str, str, str]:
     """Return a source, its target, and the same target shifted by one line."""
     rng = random.Random(1)
-    lengths = [rng.randrange(3, 20) for _ in range(120)]
+    lengths = [rng.randrange(4, 20) for _ in range(120)]
     write(tmp_path / "source", lengths, "s1")
     write(tmp_path / "target", [length + rng.randrange(3) for length in lengths], "t1")
     write(tmp_path / "shifted", [*lengths[1:], lengths[0]], "t1")

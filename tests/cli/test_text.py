@@ -72,6 +72,21 @@ def test_prepared_text_gets_a_warning(phrasescore: Phrasescore, system: Path) ->
     assert phrasescore("preprocess", "--system", "system", stdin=RAW).stderr == b""
 
 
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a dog\tun chien", b"1 line with a tab: is this a table of several columns? cut -f1"),
+        ("m\xc3\xa1s", b"1 line with letters such as \xc3\x83\xc2\xa1: was it converted to UTF-8"),
+    ],
+)
+def test_other_text_gets_a_warning(
+    phrasescore: Phrasescore, system: Path, line: str, told: bytes
+) -> None:
+    """A table of both sides, and text that was converted to UTF-8 twice, are told."""
+    done = phrasescore("preprocess", "--system", "system", stdin=line.encode())
+    assert b"warning: " + told in done.stderr
+
+
 def test_a_language_without_rules_is_named(phrasescore: Phrasescore) -> None:
     """The user learns what is used instead of rules for the language; the text is prepared."""
     done = phrasescore("preprocess", "--language", "xx", stdin=b"a.\n")

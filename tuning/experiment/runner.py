@@ -106,8 +106,7 @@ class Runner:
         folder: The current directory of the commands.
         say: Prints a line for each step.
         after: Called with each step that has run successfully.
-        announce: Called with each step before it runs, whose progress is then told; by default, its
-            name is printed.
+        announce: Called with each step before it runs; by default, its name is printed.
 
     Attributes:
         done: The names of the steps done in this call or earlier.
@@ -257,9 +256,8 @@ class Runner:
         return [line.strip() for line in lines if line.strip()]
 
     def _tell_progress(self, step: CommandStep) -> None:
-        """If steps are announced, print a running command's last line, after its round if any."""
-        lines = [] if self._announce is None else self.printed(step)
-        if lines:
+        """Print a running command's last line, after its round if any."""
+        if lines := self.printed(step):
             rounds = ("", *_ROUND.findall("\n".join(lines)))
             self._say(f"{step.name}: {'' if _ROUND.match(lines[-1]) else rounds[-1]}{lines[-1]}")
 

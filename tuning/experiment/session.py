@@ -163,6 +163,9 @@ def run_experiment(
             return text, record
 
         def after(step: CommandStep) -> None:
+            for line in runner.printed(step):
+                if line.startswith("warning: "):
+                    say(f"{step.name}: {line}")
             if step.name in final:
                 write()
 

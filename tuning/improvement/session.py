@@ -68,8 +68,8 @@ with a gain above 0 are candidates. If the only one is `sentence-model`, its est
 other parts decides. The dev set is then translated with the candidates. They are kept if these
 translations are shown to be better than the baseline's, by an interval above 0.
 
-The weights are fitted to the dev set, so on other text the gain may be smaller, or none: compare
-the result with `baseline/` on a test set.
+If parts are kept, compare the result with `baseline/` on a test set: the weights are fitted to the
+dev set, so on other text the gain may be smaller, or none.
 
 Models that made few passes learn more with a longer `--time`: the same command then trains further
 each model that gets more time than before. `commands.sh` has the commands of all steps, and
@@ -252,7 +252,7 @@ class _Improvement:
             minutes = math.ceil(time_for(rounds + 1, cost) / 60)
             advice = f"about --time {minutes}m allows one more round (at most {ROUNDS})"
         warning = warning.replace(ANOTHER_SEARCH, "a longer dev set may help")
-        warning = warning.replace(OR_LONGER, "")
+        warning = warning.replace(OR_LONGER, "").removesuffix(" (--side)")
         return warning.replace(MORE_ROUNDS, advice)
 
     @property

@@ -327,6 +327,12 @@ class TuningRecord(Record):
     rescoring: TunedChoice | None = None
     provenance: dict[str, object] = field(default_factory=dict)
 
+    def about(self, benefit: ScoreBenefit) -> str:
+        """Say in a sentence whether a score helps, and what does not use it."""
+        known = dict(weights_by_component(self.weights))
+        user = "rescoring" if self.rescoring and benefit.name not in known else "the search"
+        return benefit.in_words(self.objective) + benefit.unused_by(user)
+
 
 def weights_by_component(weights: Mapping[str, Sequence[float]]) -> Iterator[tuple[str, float]]:
     """Yield weights by component: ``LM0``, ``TranslationModel0_0``, ``TranslationModel0_1``."""

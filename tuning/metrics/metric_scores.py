@@ -42,7 +42,7 @@ from moses_integration.bleu import Counts, Offsets, References, bleu, bleu_of_su
 from phrasescore.compiled import compiled
 from phrasescore.errors import CorpusError
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import line_end_notes, read_lines
+from phrasescore.table.input_files import line_notes, read_lines
 from tuning.metrics.metric_settings import LOWER_IS_BETTER, METRICS, MetricName, Objective
 
 CHRF_ORDERS = 6
@@ -201,7 +201,7 @@ class CandidateStatistics:
         """
         lines = [list(read_lines(path)) for path in paths]
         found = cls(References(lines, names=paths), lines, objective.metrics)
-        found.notes += tuple(line_end_notes(zip(paths, lines, strict=True)))
+        found.notes += tuple(line_notes(zip(paths, lines, strict=True)))
         return found
 
     @property

@@ -41,6 +41,8 @@ from tuning.metrics.text_scores import (
     signatures,
 )
 
+_FEWEST = 10  # sentences; of fewer, drawing again tells little about others
+
 
 @dataclass(frozen=True)
 class TextScores:
@@ -309,6 +311,9 @@ def compare_systems(
         scored = [texts.score(path) for path in paths]
         notes |= dict.fromkeys(note for text in scored for note in text.notes)
         every[name] = np.stack([text.statistics for text in scored])
+
+    if min(map(len, (chosen.rows, *(group.rows for group in chosen.groups)))) < _FEWEST:
+        notes[f"do not rely on intervals and p of fewer than {_FEWEST} sentences"] = None
 
     def compared(rows: Rows) -> dict[str, tuple[ComparedSystem, ...]]:
         parts = {name: runs[:, rows] for name, runs in every.items()}

@@ -239,7 +239,7 @@ class ReferenceTexts:
         if problem is not None:
             notes.append(f"{path}: {problem}; {input_files.CHECK_LINES}")
         texts = (path, lines), *zip(self.paths, self.lines, strict=True)
-        return [*notes, *input_files.line_end_notes(texts)]
+        return [*notes, *input_files.line_notes(texts)]
 
 
 def _is_nfc(lines: Sequence[str]) -> bool:

@@ -288,8 +288,7 @@ def _add_tuning(results: Results, record: TuningRecord, found: FoundResult) -> N
     results.notes += [f"The tuning {found.name}: {warning}." for warning in record.warnings]
     if record.seeds is not None:  # a summary; each run has its own record, but not of rescoring
         told = record.benefits if record.rescoring else ()
-        words = (each.in_words(record.objective) + each.unused_by("rescoring") for each in told)
-        results.notes += [f"The tuning {found.name}: {each}." for each in words]
+        results.notes += [f"The tuning {found.name}: {record.about(each)}." for each in told]
         return
     rounds = [each.number for each in record.curve]
     if record.why and record.round not in rounds:

@@ -49,6 +49,8 @@ def test_sentences_get_capitals() -> None:
     tokens = ["&apos;yan", "sanda", ".", "'yan", ".", "5th", ".", "http://x", ".", "me@x.org"]
     cased = ["&apos;Yan", "sanda", ".", "'Yan", ".", "5th", ".", "http://x", ".", "me@x.org"]
     assert capitalized_sentences(tokens) == cased
+    tokens = ["¿", "qué", "?", "¡", "sí", "!", "-", "no", ".", "«", "oui", "»", "dit-il"]
+    assert " ".join(capitalized_sentences(tokens)) == "¿ Qué ? ¡ Sí ! - No . « Oui » dit-il"
 
 
 def _run(*command: str | Path, text: list[str] | None = None) -> list[str]:

@@ -203,3 +203,10 @@ def test_field_text_comes_back(field: Path, language: str, name: str, lines: int
         assert back.replace(" ", "") == _CONTROLS.sub("", text)
         same += back == " ".join(text.split())
     assert same >= lines
+
+
+def test_a_currency_sign_after_its_number() -> None:
+    """The sign stays apart from the word after it, and is joined to a number after it."""
+    join = Detokenizer("es")
+    assert join(["cuesta", "10,000", "$", "al", "año"]) == "cuesta 10,000 $ al año"
+    assert join(["cuesta", "$", "10", ",", "o", "5", "€"]) == "cuesta $10, o 5 €"

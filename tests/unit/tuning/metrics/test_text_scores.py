@@ -102,6 +102,7 @@ def test_what_is_wrong_with_references(tmp_path: Path) -> None:
         (["a b", "c &apos;d"], "has escapes such as &apos;"),
         (["a b", "c d\u0301 e\u0301"], "differ in their Unicode form"),
         (["a b\r", "c d\r"], "lines end in CR LF"),
+        (["a\tb", "c\td"], "a table of several columns?"),
         (["a |0-0| b |1-1|", "c d"], "has marks of phrases such as |0-1|"),
     ],
 )

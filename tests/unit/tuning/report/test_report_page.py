@@ -93,6 +93,14 @@ def test_benefits_of_scores_are_said(tmp_path: Path) -> None:
     assert wanted in page_of(tmp_path).text
     write_json(tmp_path / "tuned/result.json", record | {"benefits": [benefit | {"weight": 0.0}]})
     assert "its weight is 0, so the search does not use it" in page_of(tmp_path).text
+    second = {"score": 0.3, "start_score": 0.3, "weights": {"NeuralLM0": [0.1], "NMT0": [0.0]}}
+    of_second = benefit | {"name": "NMT0", "weight": 0.0}
+    both = {"benefits": [benefit | {"weight": 0.0}, of_second], "rescoring": second}
+    both["weights"] = record["weights"] | {"NeuralLM0": [0.0]}
+    write_json(tmp_path / "tuned/result.json", record | both)
+    text = page_of(tmp_path).text
+    assert text.count("so the search does not use it") == 1
+    assert text.count("so rescoring does not use it") == 1
 
 
 def test_settings_of_a_tuning_are_said(tmp_path: Path) -> None:
