@@ -83,8 +83,10 @@ class MosesIni:
             IniError: A line violates the format; the error names the line.
         """
         file, improved = ini_of(str(path)), Path(path) / "system"
-        if file != str(path) and not Path(file).exists() and (improved / "moses.ini").exists():
-            remedy = f"name the system in it, {improved}"
+        if file != str(path) and not Path(file).exists():
+            remedy = "name a system; build and improve write its moses.ini at their end"
+            if (improved / "moses.ini").exists():
+                remedy = f"name the system in it, {improved}"
             raise InputError("a folder without a moses.ini", path=path, remedy=remedy)
         return cls.parse(read_whole(file), file, base="" if file == str(path) else str(path))
 

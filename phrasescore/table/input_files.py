@@ -21,12 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from phrasescore.errors import InputError, counted, is_full, refusal
-from phrasescore.runs.file_kinds import (
-    STANDARD_STREAM,
-    is_work_file,
-    open_regular,
-    refuse_second_reading,
-)
+from phrasescore.runs import file_kinds
 from phrasescore.runs.final_names import gzip_module
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -86,11 +81,11 @@ def open_input(path: str | Path, *, is_text: bool = True) -> Iterator[BinaryIO]:
 
 
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
-    if str(path) == STANDARD_STREAM:
+    if str(path) == file_kinds.STANDARD_STREAM:
         return sys.stdin.buffer
-    if is_work_file(path):
-        return stack.enter_context(open_regular(path))
-    refuse_second_reading(path)
+    if file_kinds.is_work_file(path):
+        return stack.enter_context(file_kinds.open_regular(path))
+    file_kinds.refuse_second_reading(path)
     return stack.enter_context(Path(path).open("rb", buffering=_BLOCK))
 
 

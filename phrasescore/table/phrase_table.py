@@ -87,7 +87,12 @@ class TableFormat:
                 remedy="give the text phrase table that Moses's training writes (phrase-table.gz)",
             )
         with located(path, 1):
-            return cls(_count_scores(lines[0]), all(map(is_rule, lines)))
+            scores = parse_scores(parse_entry(lines[0]).scores)
+            is_short = lines[0].count(PIPES) < _REORDERING_COLUMNS and len(scores) == 6
+            if is_short and all(abs(sum(half) - 1) < 0.01 for half in (scores[:3], scores[3:])):
+                problem = "orientation probabilities, so this is a reordering table"
+                raise PhraseTableError(problem, remedy="name the phrase table")
+            return cls(len(scores), all(map(is_rule, lines)))
 
     @classmethod
     def from_reordering_lines(cls, lines: Sequence[bytes], path: str | Path) -> TableFormat:
@@ -118,16 +123,12 @@ class TableFormat:
                     "table (source ||| target ||| scores)",
                     remedy=remedy,
                 )
-            return cls(_count_scores(lines[0]), hierarchical=False)
+            return cls(len(parse_scores(parse_entry(lines[0]).scores)), hierarchical=False)
 
 
 def _refuse_empty(lines: Sequence[bytes], what: str, path: str | Path) -> None:
     if not lines:
         raise PhraseTableError(f"the file is empty, where a {what} was expected", path=path)
-
-
-def _count_scores(line: bytes) -> int:
-    return len(parse_scores(parse_entry(line).scores))
 
 
 def parse_entry(line: bytes) -> Entry:

@@ -12,21 +12,7 @@ from pathlib import Path
 from typing import Literal, TypeVar
 
 from phrasescore.errors import SettingsError, counted
-from phrasescore.model.kinds import (
-    KINDS,
-    ContextName,
-    Direction,
-    EncoderDecoderSettings,
-    Formulation,
-    Kind,
-    Material,
-    ModelSettings,
-    Reading,
-    RnnSearchSettings,
-    UnitName,
-    kind_named,
-    read_settings,
-)
+from phrasescore.model import kinds
 from phrasescore.runs.json_files import JsonObject
 from phrasescore.words import PAPER_SENTENCE_WORDS, SHORTLIST_WORDS
 
@@ -67,7 +53,7 @@ class Defaults:
 
 # In the papers, training of translation models holds nothing out and never stops early. Training
 # of the language model stops after 10 passes without gain.
-DEFAULTS: dict[tuple[Material, RecipeName], Defaults] = {
+DEFAULTS: dict[tuple[kinds.Material, RecipeName], Defaults] = {
     ("phrases", "fast"): Defaults(patience=5, held_out_sources=5000, held_out_pairs=5000),
     ("phrases", "paper"): Defaults(),
     ("sentences", "fast"): Defaults(
@@ -89,7 +75,7 @@ _BELONGS_TO = {
     "label_smoothing": "of_sentences",
     "direction": "reads_source",
 }
-_SIZES = {each.name for kind in KINDS for each in dataclasses.fields(kind.settings)} - {"kind"}
+_SIZES = {one.name for kind in kinds.KINDS for one in dataclasses.fields(kind.settings)} - {"kind"}
 
 
 @dataclass(frozen=True)
@@ -105,7 +91,7 @@ class TrainingSettings:
         model: The folder to write.
     """
 
-    kind: str = KINDS[0].option
+    kind: str = kinds.KINDS[0].option
     inputs: tuple[Path, ...] = ()
     model: Path = Path("model")
     recipe: RecipeName = "fast"
@@ -121,11 +107,11 @@ class TrainingSettings:
     maxout: int | None = None
     rank: int | None = None
     alignment: int | None = None
-    unit: UnitName | None = None
-    context: ContextName | None = None
+    unit: kinds.UnitName | None = None
+    context: kinds.ContextName | None = None
     phrase_length: int | None = None
-    formulation: Formulation | Reading | None = None
-    direction: Direction | None = None
+    formulation: kinds.Formulation | kinds.Reading | None = None
+    direction: kinds.Direction | None = None
     factor: int | None = None
     source_words: int | None = None
     target_words: int | None = None
@@ -165,7 +151,7 @@ class TrainingSettings:
             number = len(self.inputs)
             fitting = [
                 f"--kind {other.option}"
-                for other in KINDS
+                for other in kinds.KINDS
                 if len(other.inputs) == number or (number > 2 and not other.reads_source)
             ]
             remedy = f"for {counted(number, 'file')}, give {' or '.join(fitting)}" if number else ""
@@ -177,7 +163,7 @@ class TrainingSettings:
         for name, value in sorted(vars(self).items()):
             if value in (None, ()) or _has(kind, name):
                 continue
-            others = [f"--kind {other.option}" for other in KINDS if _has(other, name)]
+            others = [f"--kind {other.option}" for other in kinds.KINDS if _has(other, name)]
             raise SettingsError(
                 f"--{name.replace('_', '-')} is not an option of --kind {kind.option}",
                 remedy=f"it belongs to {' and '.join(others)}",
@@ -200,16 +186,16 @@ class TrainingSettings:
         self.model_settings(2, 2)  # refuses invalid values before hours of reading
 
     @property
-    def model_kind(self) -> Kind:
+    def model_kind(self) -> kinds.Kind:
         """The kind of model.
 
         Raises:
             SettingsError: There is no kind of this name.
         """
-        return kind_named(self.kind)
+        return kinds.kind_named(self.kind)
 
     @property
-    def learns_from(self) -> Material:
+    def learns_from(self) -> kinds.Material:
         """The material that the kind learns from: phrases, sentences or a text."""
         return self.model_kind.learns_from
 
@@ -218,7 +204,7 @@ class TrainingSettings:
         """Whether the time decides the sizes: those of a gated phrase model or of RNNsearch."""
         return (
             (self.hidden, self.recipe) == (None, "fast")
-            and self.model_kind.settings in (EncoderDecoderSettings, RnnSearchSettings)
+            and self.model_kind.settings in (kinds.EncoderDecoderSettings, kinds.RnnSearchSettings)
             and self.unit in (None, "gated")
             and self.max_time is not None
         )
@@ -226,7 +212,7 @@ class TrainingSettings:
     @property
     def usual_hidden(self) -> int:
         """The number of hidden units of the kind, if nothing else decides."""
-        return self.model_kind.fast_sizes.get("hidden", EncoderDecoderSettings.hidden)
+        return self.model_kind.fast_sizes.get("hidden", kinds.EncoderDecoderSettings.hidden)
 
     def sized(self, hidden: int) -> TrainingSettings:
         """Return the settings with a number of hidden units, and with sizes that follow from it."""
@@ -318,7 +304,7 @@ class TrainingSettings:
             "precision": precision,
         }
 
-    def model_settings(self, source_vocabulary: int, target_vocabulary: int) -> ModelSettings:
+    def model_settings(self, source_vocabulary: int, target_vocabulary: int) -> kinds.ModelSettings:
         """Return the settings of the model to train.
 
         Raises:
@@ -331,7 +317,7 @@ class TrainingSettings:
             "target_vocabulary": target_vocabulary,
             **self._sizes,
         }
-        return read_settings(values, where=f"--kind {kind.option}")
+        return kinds.read_settings(values, where=f"--kind {kind.option}")
 
     @property
     def _sizes(self) -> dict[str, object]:
@@ -343,7 +329,7 @@ class TrainingSettings:
         return kind.settings.completed({**usual, **given})
 
 
-def _has(kind: Kind, option: str) -> bool:
+def _has(kind: kinds.Kind, option: str) -> bool:
     """Tell whether a kind of model has an option."""
     if option in _BELONGS_TO:
         return bool(getattr(kind, _BELONGS_TO[option]))

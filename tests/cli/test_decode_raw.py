@@ -107,7 +107,7 @@ def test_the_python_call_gives_the_lines_of_the_command(
 def test_a_system_that_is_not_there(phrasescore: Phrasescore, tmp_path: Path, name: str) -> None:
     """An impossible name, and a folder without a moses.ini, are refused in one sentence."""
     (tmp_path / "empty").mkdir()
-    sentence = "" if name == "empty" else "too long"
+    sentence = "a folder without a moses.ini" if name == "empty" else "too long"
     phrasescore("decode", name, "--raw", stdin=b"s0\n").refused(3, sentence)
 
 

@@ -8,7 +8,7 @@ time depends on measured times; it is a step of the ledger itself, so it is made
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -191,7 +191,9 @@ class _Improvement:
         tuning = self._last_step(tuning_of(final))
         asked = {"time": self._time, "passes": self._passes, "build": [*plan.build]}
         baseline = points(self._tuned("baseline").bleu)
-        advised = (self._advised(each, tuning) for each in self._tuned(final).warnings)
+        told = [line.removeprefix("warning: ") for line in self._told(tuning, "warning: ")]
+        found = dict.fromkeys([*told, *self._tuned(final).warnings])  # users may delete logs
+        advised = (self._advised(each, tuning) for each in found)
         record = ImproveRecord(
             verdict=f"{verdict} (baseline: {baseline} BLEU on the dev set)",
             kept=tuple(part.name for part in kept),
@@ -237,9 +239,14 @@ class _Improvement:
     def _relay(self, step: CommandStep) -> None:
         """Print what a step of building or tuning has told the user."""
         if step.work.words[1] in ("build", "preprocess", "tune"):
-            for line in self._runner.printed(step):
-                if line.startswith(("note: ", "warning: ")) and not line.endswith(CHECK_LINES):
-                    self._say(f"{step.name}: {self._advised(line, step)}")
+            for line in self._told(step, "note: ", "warning: "):
+                self._say(f"{step.name}: {self._advised(line, step)}")
+
+    def _told(self, step: CommandStep, *beginnings: str) -> Iterator[str]:
+        """Yield the notes or warnings of a step; the texts' alignment was judged before."""
+        for line in self._runner.printed(step):
+            if line.startswith(beginnings) and not line.endswith(CHECK_LINES):
+                yield line
 
     def _advised(self, warning: str, step: CommandStep) -> str:
         """Return a warning of a step with the advice that fits this command."""
@@ -257,8 +264,9 @@ class _Improvement:
 
     @property
     def _seconds(self) -> dict[str, float]:
-        """The seconds of each step so far and of each training, also of earlier calls."""
-        names = (*(step.name for step in self._steps), *(part.training for part in PARTS))
+        """The seconds of each finished step and of each training, also of earlier calls."""
+        steps = (step.name for step in self._steps if step.name in self._runner.done)
+        names = (*steps, *(part.training for part in PARTS))
         entries = {name: self._runner.ledger.entry(name) for name in names}
         return {name: entry.seconds for name, entry in entries.items() if entry is not None}
 

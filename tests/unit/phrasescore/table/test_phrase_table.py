@@ -178,6 +178,15 @@ def test_hierarchical_by_table_not_by_token() -> None:
     assert not TableFormat.from_lines([b"le [X] ||| the ||| 1"], "t").hierarchical
 
 
+def test_a_reordering_table_is_no_phrase_table() -> None:
+    """Six scores of which each half sums to 1 are orientations, unless other columns follow."""
+    line = b"le ||| the ||| 0.846154 0.0769231 0.0769231 0.6 0.2 0.2"
+    with pytest.raises(PhraseTableError, match="t:1: orientation probabilities"):
+        TableFormat.from_lines([line], "t")
+    for other in (line + b" ||| 0-0 ||| 1 1 1", line + b" 0.5", line + b"5"):
+        assert TableFormat.from_lines([other], "t").scores >= 6
+
+
 blanks = st.sampled_from([b"", b" ", b"  ", b"\t", b" \t "])
 token = st.sampled_from(
     [*b"a maison | x|N [X] [X][X] \xff 0".split(), "\u00a0\u2028".encode(), b"a\rb"]
