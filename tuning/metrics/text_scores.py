@@ -248,8 +248,9 @@ def _is_nfc(lines: Sequence[str]) -> bool:
 
 def _looks_tokenised(lines: Sequence[str]) -> bool:
     """Return whether more than a tenth of the lines end in a separate full stop."""
-    # many lines are no sentences, but raw text hardly ever has a blank before its full stop
-    return 10 * sum(line.endswith(" .") for line in lines) > len(lines)
+    # many lines are no sentences, but raw text hardly ever has a blank before its full stop;
+    # decoders write one after it
+    return 10 * sum(line.rstrip().endswith(" .") for line in lines) > len(lines)
 
 
 @dataclass(frozen=True)
