@@ -31,6 +31,7 @@ from phrasescore.model.device import choose_device
 from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport, Written
 from phrasescore.table.block import TokenSpans
 from phrasescore.table.text_blocks import TextBlock, Texts
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences
 from phrasescore.words.vocabulary import UNK, Vocabulary, unknown_counts
 
@@ -245,11 +246,12 @@ class TranslationCounts(LineCounts):
     def __str__(self) -> str:
         share = self.unknown / self.words if self.words else 0.0
         empty = f", {self.empty:,} of them empty" if self.empty else ""
-        return (
+        said = (
             f"{counted(self.lines, 'sentence')}{empty}; {self.words:,} words read, {share:.2%} of "
             f"them unknown; {self.written:,} words written, for {self.written_unknown:,} of which "
             f"the models chose <unk>; mean ln p {self.mean_ln_p:.4f}"
         )
+        return "\n".join(filter(None, [said, unknown_warning(share)]))
 
 
 def translation_line(line: Translated) -> bytes:
