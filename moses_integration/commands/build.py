@@ -18,6 +18,7 @@ from moses_integration.system_building.build_settings import (
     SystemFolder,
 )
 from moses_integration.text.preparation import TOKENIZERS, TokenizerName
+from moses_integration.text.tokenising import check_language
 from phrasescore.commands.declarations import Field, Options, argument, command, flag, option
 from phrasescore.commands.options import CORES, WORDS, BoundedInt, say
 from phrasescore.commands.paths import PathName, Use
@@ -41,9 +42,10 @@ class BuildOptions(Options):
     target: Path = argument(_FILE)
     system: Path = argument(PathName(Use.WRITE_FOLDER, Path))
     tokenize: tuple[str, str] | None = option(
-        "LANGUAGE LANGUAGE",
+        check_language,  # at once: with one language, the next word would be missed elsewhere
         "Tokenise and escape SOURCE and TARGET, e.g. en fr; by default, text stays as it is.",
         nargs=2,
+        metavar="LANGUAGE LANGUAGE",
     )
     tokenizer: TokenizerName = option(
         TOKENIZERS,

@@ -223,8 +223,7 @@ class _Writing:
             what += f"; usual there: {_names(usual)}" if kind == _MARKS and usual else ""
             is_trifle = kind == _OTHERS or characters.total() < few
             severity: Severity = "note" if is_trifle else "warning"
-            remedy = "write both in the same way, unless only their content differs"
-            found.add(severity, self.path, what, remedy)
+            found.add(severity, self.path, what, "unless only content differs, write both alike")
         if self.marks:
             sides = (self.text, training.text), (self.bare, training.bare)
             what = "training saw {:.1%} of the tokens, and {:.1%} if marks are ignored"

@@ -433,5 +433,5 @@ def decode_line(line: bytes, path: str | Path, number: int) -> str:
         return line.decode("utf-8")
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 at byte {error.start + 1} of the line"
-        remedy = "convert the text from its encoding, e.g. iconv -f latin1 -t utf-8"
+        remedy = "convert the text from its encoding, e.g. latin1: iconv -f ENCODING -t utf-8"
         raise CorpusError(problem, path=path, line=number, remedy=remedy) from None

@@ -170,12 +170,16 @@ def _alone(cluster: re.Match[str]) -> str:
     return cluster[cluster.lastindex or 0]
 
 
-# punctuation of other scripts that stands beside a word as a comma or an opening bracket does
-_CLOSING, _OPENING = "…،؛؟۔।॥၊။፣።፤፥፦፧", "@#"
+# private-use characters that stand for the quotes of a pair, which then need not be counted
+_OPENS, _CLOSES = 0xF8000, 0x108000
+_PLAIN = {kind + ord(each): each for each in '"„“”‚‘’«»' for kind in (_OPENS, _CLOSES)}
+# punctuation that stands beside a word as a comma or an opening bracket does
+_CLOSING, _OPENING = "…،؛؟۔।॥၊။፣።፤፥፦፧\U00108000-\U0010afff", "@#„\U000f8000-\U000fafff"
 # languages, and quotes that open and close there; where “ closes, and where ” does both, sacremoses
 # counts them
 _QUOTES = (
-    ("bg cs da de et hr is ka lt lv mk sk sl sq sr", "‚", "‘’”"),
+    ("cs da de hr sk sl sr", "‚", "‘’”"),
+    ("bg et is ka lt lv mk sq", "‚«", "‘’”»"),
     ("fi sv", "«", "’»"),
     ("fr", "“‘", "”’"),
     ("", "“‘«", "”’»‚"),  # elsewhere a ‚ stands for a comma
@@ -185,10 +189,10 @@ _INSIDE = (
     r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
     r"|(?<=\b[A-Z]) & (?=[A-Z]\b)|(?<=\d) (?=°)|(?<=°) (?=[CF]\b)"
 )
-# a quotation with a blank before its closing quote, unless that begins an English contraction
+# quotations, where the last quote does not begin an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
-_CLOSED = f"‘[^‘’]+ ’(?!{_CONTRACTED})"
-_LOW_CLOSED = r"„[^„“]*\w “"  # in languages where “ opens, too
+_PAIRS = f'„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
+_MORE_PAIRS = "|‚[^‚‘’]+[‘’]|«[^«»]+»|»[^«»]+«"  # in languages that use ‚
 # blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
 # currency in u-$5
 _WIDE = "[！（），．：；？［］｛｝～]"
@@ -216,8 +220,8 @@ class Detokenizer:
         opening, closing = next(
             quotes for codes, *quotes in _QUOTES if language in codes.split() or not codes
         )
-        self._closed = re.compile(_CLOSED if opening == "‚" else f"{_CLOSED}|{_LOW_CLOSED}")
-        join.IS_OPEN_QUOTE = re.compile("^['\"„“”`]+$")
+        self._pairs = re.compile(_PAIRS + _MORE_PAIRS * ("‚" in opening))
+        join.IS_OPEN_QUOTE = re.compile("^['\"“”`]+$")
         join.IS_CURRENCY_SYMBOL = re.compile(rf"^[{join.IsSc}([{{¿¡{_OPENING}{opening}]+$")
         join.IS_PUNCT = re.compile(rf"^[,.?!:;\\%}}\]){_CLOSING}{closing}]+$")
         # "10,000 $ a year": the sign belongs to the number before it
@@ -240,11 +244,16 @@ class Detokenizer:
         line = " ".join(tokens)
         hidden = _stand_ins(line)
         line = line.translate(hidden)
-        line = self._closed.sub(lambda match: match[0][:-2] + match[0][-1], line)
+        line = self._pairs.sub(self._marked, line)
         line = self._inside.sub(lambda match: match[0].replace(" ", ""), line)
         text: str = self._detokenizer.detokenize(line.split(" "), return_str=True, unescape=False)
         shown = {stand_in: space for space, stand_in in hidden.items()}
-        return self._price.sub(r"\g<0> ", _BLANK.sub("", text)).translate(shown)
+        return self._price.sub(r"\g<0> ", _BLANK.sub("", text.translate(_PLAIN))).translate(shown)
+
+    def _marked(self, quotation: re.Match[str]) -> str:
+        """Mark the quotes of a pair, and those of the pairs inside."""
+        inside = self._pairs.sub(self._marked, quotation[0][1:-1])
+        return chr(_OPENS + ord(quotation[0][0])) + inside + chr(_CLOSES + ord(quotation[0][-1]))
 
 
 def _stand_ins(line: str) -> dict[int, int]:
@@ -287,6 +296,6 @@ def check_language(language: str | None) -> str:
         )
     if not re.fullmatch("[a-z]{2,3}", language):
         problem = f"{language!r} is not a language code"
-        remedy = "give the ISO 639 code, such as en or fr (--tokenize takes two)"
+        remedy = "give the ISO 639 code, such as en or fr; build and improve take two"
         raise SettingsError(problem, remedy=remedy)
     return language

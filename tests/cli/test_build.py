@@ -45,6 +45,8 @@ def test_build_and_build_again(
     assert phrasescore(*absolute).well().stderr.count(b"(done before)") == 5
 
     phrasescore(*command, "--lm-order", "2").refused(6, "lm_order was 3 and is now 2")
+    one = phrasescore("build", "--tokenize", "lv", source, target, "other")
+    one.refused(2, f"'{source}' is not a language code")
     updated = phrasescore(*command, "--lm-order", "2", "--update").well()
     assert updated.stderr.count(b"(done before)") == 3
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from moses_integration.commands.build import BuildOptions
 from moses_integration.commands.options import SYSTEM
 from moses_integration.system_building.build_settings import Case
-from moses_integration.text.tokenising import check_language
 from phrasescore.commands.declarations import argument, command, option
 from phrasescore.commands.options import SEED, BoundedInt, Result, output_folder, say
 from phrasescore.commands.paths import PathName, Use
@@ -67,9 +66,7 @@ class ImproveOptions(Result):
         return words if case == "keep" else (*words, "--case", case)
 
     def check(self) -> None:
-        """Refuse options of ``build`` beside a system, and what is not a code of a language."""
-        for language in self.tokenize or ():
-            check_language(language)
+        """Refuse options of ``build`` beside a system."""
         if self.system is not None and self.build_options:
             raise SettingsError(
                 "--tokenize, --case and --lowercase are for building a system, but one is given: "

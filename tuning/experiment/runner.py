@@ -92,8 +92,7 @@ def command_step(
 def script(folder: Path, steps: Sequence[CommandStep]) -> bytes:
     """Return a shell script of steps whose commands run in a folder."""
     folders = sorted({str(path.parent) for step in steps for path in step.outputs})
-    about = "# all steps, each after those it needs; to repeat them, name a new folder in all"
-    lines = ["#!/usr/bin/env bash", about, "set -e"]
+    lines = ["#!/usr/bin/env bash", "# the steps; to repeat them, name a new folder", "set -e"]
     lines += [f"cd {shlex.quote(str(folder))}", shlex.join(["mkdir", "-p", *folders])]
     text = "\n".join([*lines, *(str(step.work) for step in steps), ""])
     return text.encode("utf-8", "surrogateescape")

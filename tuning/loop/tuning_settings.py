@@ -248,6 +248,7 @@ class ScoreBenefit:
         one, several = "is not shown to help", "are not shown to help"
         if self.low > 0 or self.high < 0:
             one, several = ("helps", "help") if self.low > 0 else ("harms", "harm")
+            one = "may help" if self.low > 0 and self.weight == 0 else one
         verdict = several if AND in self.name else one
         gain = gain_in_words(self.gain, self.low, self.high, objective)
         said = f"{self.name} {verdict}: {gain}, an estimate over lists"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -119,6 +120,8 @@ def test_the_interval_decides_the_verdict(name: str, low: float, high: float, sa
     """A score helps above 0 and harms below 0; otherwise nothing is shown."""
     benefit = ScoreBenefit(name, None, (low + high) / 2, low, high)
     assert benefit.in_words("bleu").startswith(said)
+    unused = replace(benefit, weight=0.0).in_words("bleu")  # the search found no use for it
+    assert unused.startswith(said.replace("0 helps", "0 may help"))
 
 
 def test_a_terminal_shows_that_the_estimate_is_at_work(
