@@ -19,14 +19,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.nbest.format import (
-    CUT_REMEDY,
-    NBestEntry,
-    cut_short,
-    out_of_order,
-    parse_entry,
-    without_marks,
-)
+from moses_integration.nbest import format as nbest_format
 from phrasescore.compiled import borrowed, compiled
 from phrasescore.errors import NBestError, did_you_mean, located
 from phrasescore.table.byte_scanning import (
@@ -297,10 +290,10 @@ class NBestReader:
             for data in line_blocks(stream, _BLOCK):
                 whole = data[: data.rfind(b"\n") + 1]
                 if whole:
-                    yield self._block(without_marks(whole))
+                    yield self._block(nbest_format.without_marks(whole))
                 self._line += whole.count(b"\n")
                 if len(whole) < len(data):
-                    raise cut_short().at(self._path, self._line + 1)
+                    raise nbest_format.cut_short().at(self._path, self._line + 1)
         if not self._sizes:
             remedy = "the decoder printed no translation: read its messages"
             raise NBestError("the list is empty", path=self._path, remedy=remedy)
@@ -340,7 +333,7 @@ class NBestReader:
 
     def _take_layout(self, line: bytes) -> None:
         with located(self._path, 1):
-            entry = parse_entry(line)
+            entry = nbest_format.parse_entry(line)
         for name, values in entry.features.items():
             if name.partition("_")[0] not in self._sizes:
                 self._sizes[name] = len(values)
@@ -355,13 +348,13 @@ class NBestReader:
         lines = data.split(b"\n") if doubtful else []
         for row in doubtful:
             with located(self._path, self._line + row + 1):
-                entry = parse_entry(lines[row])
+                entry = nbest_format.parse_entry(lines[row])
                 block.features[row] = self._dense_values(entry)
             block.sentences[row], block.totals[row] = entry.sentence, entry.total
             sparse[row] = self._sparse_sum(entry)
         return sparse
 
-    def _dense_values(self, entry: NBestEntry) -> list[float]:
+    def _dense_values(self, entry: nbest_format.NBestEntry) -> list[float]:
         values: list[float] = []
         for name, size in self._sizes.items():
             if name not in entry.features:
@@ -370,7 +363,7 @@ class NBestReader:
             if len(entry.features[name]) != size:
                 found = f"{len(entry.features[name])} values of {name}"
                 problem = f"{found}, but the first line of the list has {size}"
-                raise NBestError(problem, remedy=CUT_REMEDY)
+                raise NBestError(problem, remedy=nbest_format.CUT_REMEDY)
             values += entry.features[name]
         for name in entry.features:
             if name not in self._sizes and name.partition("_")[0] not in self._sizes:
@@ -379,7 +372,7 @@ class NBestReader:
                 raise NBestError(problem, remedy=_MIXED)
         return values
 
-    def _sparse_sum(self, entry: NBestEntry) -> float:
+    def _sparse_sum(self, entry: nbest_format.NBestEntry) -> float:
         total = 0.0
         for name, values in entry.features.items():
             if name not in self._sizes:
@@ -391,6 +384,6 @@ class NBestReader:
     def _check_order(self, sentences: NDArray[np.int32]) -> None:
         before = np.concatenate([np.array([self._sentence], np.int32), sentences[:-1]])
         for row in np.flatnonzero(sentences < before)[:1].tolist():
-            error = out_of_order(int(sentences[row]), int(before[row]))
+            error = nbest_format.out_of_order(int(sentences[row]), int(before[row]))
             raise error.at(self._path, self._line + row + 1)
         self._sentence = int(sentences[-1])

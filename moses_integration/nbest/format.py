@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from phrasescore.errors import CorpusError, NBestError, counted, located
-from phrasescore.table.input_files import finite_number, open_input, whole_number
+from phrasescore.runs.file_kinds import can_be_read_again
+from phrasescore.table import input_files
 from phrasescore.table.phrase_table import SEPARATOR, words_of
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def split_columns(line: bytes) -> list[bytes]:
 
 def _conversion(columns: list[bytes]) -> str:
     """Return the advice for a line with too few columns, by the format that it resembles."""
-    numbers = [finite_number(number) for number in words_of(columns[-1])]
+    numbers = [input_files.finite_number(number) for number in words_of(columns[-1])]
     if len(columns) == 3 and numbers and None not in numbers:
         scores = "one score, as from Nematus" if len(numbers) == 1 else "the scores of words"
         found = f"three columns with {scores}"
@@ -161,7 +162,7 @@ def extra_columns(columns: list[bytes]) -> tuple[bytes | None, bytes | None]:
 
 
 def _sentence(text: bytes) -> int:
-    number = whole_number(text, MAX_SENTENCES)
+    number = input_files.whole_number(text, MAX_SENTENCES)
     if number is None:
         raise NBestError(
             f"the line starts with {_shown(text)}, expected the number of a sentence",
@@ -191,7 +192,7 @@ def _features(column: bytes) -> dict[str, tuple[float, ...]]:
 
 
 def _number(text: bytes, what: str) -> float:
-    if (number := finite_number(text)) is None:
+    if (number := input_files.finite_number(text)) is None:
         raise NBestError(f"the {what} is {_shown(text)}, expected a finite number")
     return number
 
@@ -221,7 +222,7 @@ def read_nbest(path: str | Path) -> Iterator[NBestEntry]:
             (its last line has no line feed).
     """
     last = 0
-    with open_input(path) as stream:
+    with input_files.open_input(path) as stream:
         for number, line in enumerate(stream, 1):
             with located(path, number):
                 if not line.endswith(b"\n"):
@@ -347,6 +348,21 @@ def phrase_pairs(
         (b" ".join(source[span.first : span.end]), b" ".join(kept[span.begin : span.stop]))
         for span in spans
     ]
+
+
+def other_text(path: str | Path, text: str | Path) -> str | None:
+    """Return a warning if the first candidates of a list seem to belong to another text."""
+    if not (can_be_read_again(path) and can_be_read_again(text)):
+        return None
+    first: dict[bytes, bytes] = {}
+    for line in input_files.read_lines(path):
+        number, words, *_ = *line.split(PIPES, 2), b""
+        first.setdefault(number.strip(b" "), without_marks(words))
+    candidates = (first.get(b"%d" % at, b"") for at in itertools.count())
+    problem = input_files.alignment_problem(
+        input_files.read_lines(text), candidates, f"the first candidates of {path}"
+    )
+    return problem and f"{text}: {problem}; check that the list is of this text"
 
 
 # a source phrase (its first word, and the word after its last) and its first target word

@@ -23,16 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moses_integration.ini.rescoring_file import check_names
-from moses_integration.nbest.format import (
-    MAX_SENTENCES,
-    PIPES,
-    PhrasePair,
-    cut_short,
-    extra_columns,
-    phrase_pairs,
-    split_columns,
-    without_marks,
-)
+from moses_integration.nbest import format as nbest_format
 from phrasescore.errors import NBestError, SettingsError, counted, located, visible
 from phrasescore.model.folder import load_model
 from phrasescore.model.kinds import Kind, kind_named
@@ -64,7 +55,7 @@ class Candidate:
 
     source: tuple[bytes, ...]
     words: tuple[bytes, ...]
-    phrases: tuple[PhrasePair, ...]
+    phrases: tuple[nbest_format.PhrasePair, ...]
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,7 @@ class NBestModel:
         """The kind of the model, which scores whole translations or phrases."""
         return kind_named(self.model.loaded.settings.kind)
 
-    def ln_p(self, pairs: Sequence[PhrasePair]) -> NDArray[np.float64]:
+    def ln_p(self, pairs: Sequence[nbest_format.PhrasePair]) -> NDArray[np.float64]:
         """Return ln p of pairs of texts, ``(N,)``.
 
         Raises:
@@ -201,7 +192,7 @@ def scores_of_program(name: str, command: str, candidates: Sequence[Candidate]) 
     return [number for number in numbers if number is not None]
 
 
-def is_copied(pair: PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
+def is_copied(pair: nbest_format.PhrasePair, table_words: AbstractSet[bytes] | None) -> bool:
     """Return whether a pair is an unknown word that Moses copied or dropped.
 
     Args:
@@ -361,8 +352,10 @@ class NBestRescoring:
                     f"the model {model.model.name} reads a source, but none is given",
                     remedy="name the text that the list translates with --source",
                 )
-        if self.sentences is not None:
+        if self.source is not None and self.sentences is not None:
             _warn_of_unknown(self.models, self.sentences)
+            if warning := nbest_format.other_text(self.path, self.source):
+                click.echo(f"warning: {warning}", err=True)
         words = self.table_words
         settings = {
             "models": [
@@ -417,7 +410,8 @@ class NBestRescoring:
             with located(self.path, number):
                 candidates.append(self._read(line))
         counts, columns = score_candidates(self.models, candidates, self.table_words)
-        last = whole_number(split_columns(lines[-1])[0].strip(b" "), MAX_SENTENCES) or 0
+        sentence = nbest_format.split_columns(lines[-1])[0].strip(b" ")
+        last = whole_number(sentence, nbest_format.MAX_SENTENCES) or 0
         counts = replace(counts, sentences=last + 1 - before.sentences)
         for each in self.scores:
             columns.append(each.of_candidates(before.lines, len(candidates)))
@@ -428,24 +422,24 @@ class NBestRescoring:
 
     def _read(self, line: bytes) -> Candidate:
         if not line.endswith(b"\n"):
-            raise cut_short()
-        columns = split_columns(line[:-1])
+            raise nbest_format.cut_short()
+        columns = nbest_format.split_columns(line[:-1])
         for name in self.names:
             if b" %s= " % name.encode() in columns[2]:
                 raise NBestError(
                     f"the list has a feature {name} already", remedy="give another --name"
                 )
         source = self._source(columns[0].strip(b" "))
-        words = words_of(without_marks(columns[1]))
+        words = words_of(nbest_format.without_marks(columns[1]))
         phrases = []
         if not all(model.kind.of_sentences for model in self.models):
-            segmentation, _ = extra_columns(columns[4:6])
-            phrases = phrase_pairs(words_of(columns[1]), segmentation, source)
+            segmentation, _ = nbest_format.extra_columns(columns[4:6])
+            phrases = nbest_format.phrase_pairs(words_of(columns[1]), segmentation, source)
         return Candidate(source, tuple(words), tuple(phrases))
 
     def _source(self, number: bytes) -> tuple[bytes, ...]:
         sentences = self.sentences
-        place = whole_number(number, MAX_SENTENCES)
+        place = whole_number(number, nbest_format.MAX_SENTENCES)
         if sentences is None and place is not None:
             return ()
         if sentences is None or place is None or place >= len(sentences):
@@ -457,12 +451,12 @@ class NBestRescoring:
         return sentences[place]
 
     def _with_features(self, line: bytes, values: Sequence[float]) -> bytes:
-        columns = split_columns(line)
+        columns = nbest_format.split_columns(line)
         end = len(columns[2].rstrip(b" "))
         named = zip(self.names, values, strict=True)
         added = b"".join(b" %s= %.6g" % (name.encode(), value) for name, value in named)
         columns[2] = columns[2][:end] + added + (columns[2][end:] or b" ")
-        return PIPES.join(columns)
+        return nbest_format.PIPES.join(columns)
 
 
 def _digest(words: AbstractSet[bytes]) -> str:

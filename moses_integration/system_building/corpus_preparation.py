@@ -18,16 +18,7 @@ from functools import cached_property
 from pathlib import Path
 
 from moses_integration.system_building.build_settings import MAX_WORDS
-from moses_integration.text.preparation import (
-    ENTITIES,
-    Preprocessor,
-    TextSettings,
-    Truecaser,
-    decode_line,
-    has_entities,
-    learn_case,
-    read_text,
-)
+from moses_integration.text import preparation
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
@@ -181,15 +172,17 @@ class TextSource:
     """
 
     path: str | Path
-    settings: TextSettings
-    truecase: Truecaser | None = None
+    settings: preparation.TextSettings
+    truecase: preparation.Truecaser | None = None
     aligned: bool = False
 
     @cached_property
-    def preprocessor(self) -> Preprocessor | None:
+    def preprocessor(self) -> preparation.Preprocessor | None:
         """The preprocessor of sentences; ``None`` if sentences stay unchanged."""
-        changes = self.settings.tokenize or self.settings.lowercase or self.settings.characters
-        return Preprocessor(self.settings, self.truecase) if changes or self.truecase else None
+        settings = self.settings
+        if settings.tokenize or settings.lowercase or settings.characters or self.truecase:
+            return preparation.Preprocessor(settings, self.truecase)
+        return None
 
     def words(self, lines: list[bytes], first: int, notes: Notes) -> list[list[bytes]]:
         """Prepare, check and split lines; ``first`` is the first 1-based line number.
@@ -200,11 +193,11 @@ class TextSource:
         given = list(map(line_tokens, lines)) if self.aligned else []
         if (preprocess := self.preprocessor) is not None:
             numbered = enumerate(lines, first)
-            decoded = [decode_line(line, self.path, number) for number, line in numbered]
+            decoded = [preparation.decode_line(line, self.path, at) for at, line in numbered]
             lines = [preprocess(line).encode("utf-8") for line in decoded]
             for number, line in enumerate(decoded if self.settings.escape else (), first):
-                if has_entities(line):
-                    notes.add(ENTITIES, self.path, number)
+                if preparation.has_entities(line):
+                    notes.add(preparation.ENTITIES, self.path, number)
         # text split into characters needs no check: it is escaped, and may include any space
         if not self.settings.characters:
             check_taken_text(lines, self.path, first, notes)
@@ -301,11 +294,11 @@ def prepare_corpus(
 
 def _truecase_text(text: Path, model: Path) -> None:
     """Learn the usual case of words from a prepared text, write the model, truecase the text."""
-    learnt = learn_case(read_text(text))
+    learnt = preparation.learn_case(preparation.read_text(text))
     write_atomically(model, "".join(f"{line}\n" for line in learnt).encode("utf-8"))
-    truecase = Truecaser(learnt)
+    truecase = preparation.Truecaser(learnt)
     with open_output(text) as stream:
-        for line in read_text(text):
+        for line in preparation.read_text(text):
             stream.write(" ".join(truecase(line.split(" "))).encode("utf-8") + b"\n")
 
 

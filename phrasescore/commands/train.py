@@ -295,10 +295,14 @@ def train(options: TrainOptions) -> None:
     refuse_unwritable_folder(options.paths[-1])
     texts, kind = options.paths[:-1], options.training.model_kind
     warn_of_raw_text(texts if kind.of_sentences else ())
-    for path in texts if kind.learns_from == "phrases" else ():
-        if can_be_read_again(path) and PIPES not in next(read_lines(path), PIPES):
-            problem = "this is not a phrase table: its first line has no |||"
-            remedy = "to train a language model on a text, give --kind feed-forward-lm"
+    of_phrases = kind.learns_from == "phrases"
+    for path in filter(can_be_read_again, texts):
+        if (PIPES in next(read_lines(path), PIPES * of_phrases)) != of_phrases:
+            problem = "this is a phrase table: its first line has |||"
+            remedy = "to train a model of phrases on it, give --kind phrase"
+            if of_phrases:
+                problem = "this is not a phrase table: its first line has no |||"
+                remedy = "to train a language model on a text, give --kind feed-forward-lm"
             raise InputError(problem, path=path, remedy=remedy)
     if kind.translates and (warning := misaligned_files(*texts)) is not None:
         click.echo(f"warning: {warning}", err=True)

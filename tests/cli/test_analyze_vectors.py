@@ -60,7 +60,7 @@ def test_vectors_of_phrases(data: Path, phrasescore: Phrasescore, tmp_path: Path
     assert b"warning" not in done.stderr
     call = "analyze", "vectors", "--model", data / "model", "-", "-o", "v.npz"
     done = phrasescore(*call, stdin=b"a ||| stranger ||| 0.5\n")
-    assert b"warning: the model does not know most of these words" in done.stderr
+    assert b"warning: the model does not know 80% of these words" in done.stderr
 
 
 def test_vectors_of_words(data: Path, phrasescore: Phrasescore, tmp_path: Path) -> None:

@@ -297,7 +297,7 @@ def test_a_model_of_other_words_is_refused(
     phrasescore(*command, "swapped").refused(4, "but 100% of the words on the other side")
     phrasescore(*command, "other", "--accept-unknown").well()
     done = phrasescore(*command, "-", stdin=b"".join(lines)).well()
-    assert b"warning: the model does not know most of these words" in done.stderr
+    assert b"warning: the model does not know 100% of these words" in done.stderr
 
 
 GIVEN = b"a ||| b ||| 0.5 ||| 0-0\na ||| c d ||| 0.25 ||| 0-0\r\nb ||| b |||0.125\n"

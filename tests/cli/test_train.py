@@ -257,6 +257,11 @@ def test_a_finished_model_is_not_trained_again(
     [
         (["-", "model"], 3, "standard input: a pipe, but it must be read more than once"),
         (["here/thesis.tex", "model"], 3, "has no |||. To train a language model on a text, give"),
+        (
+            ["TABLE", "model", "--kind", "rnn-lm"],
+            3,
+            "this is a phrase table: its first line has |||. To train a model of phrases on it",
+        ),
         (["TABLE", "here"], 2, "here: the name is taken, but not by a model"),
         (["TABLE", "model", "--max-time", "soon"], 2, "write 90s, 45m, 2h or 1h30m"),
         (["TABLE", "model", "--device", "cuda"], 2, "Choose the device cpu"),

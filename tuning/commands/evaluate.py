@@ -11,16 +11,7 @@ from phrasescore.commands.declarations import Field, Options, argument, command,
 from phrasescore.commands.options import SEED, BoundedInt, Result, show_notes
 from phrasescore.commands.paths import INPUT, INPUT_FOLDER, refuse_replaced_inputs
 from phrasescore.errors import SettingsError
-from tuning.metrics.metric_settings import (
-    METRICS,
-    TEST_SEED,
-    TOKENIZERS,
-    TRIALS,
-    USUAL_METRICS,
-    MetricName,
-    SentenceSelection,
-    TextScoring,
-)
+from tuning.metrics import metric_settings
 
 
 def references(text: str, *, required: bool = True) -> Field:
@@ -52,8 +43,8 @@ class ScoringOptions(Options):
     references: tuple[str, ...] = references(
         "A reference translation, plain or gzip; may be repeated."
     )
-    metrics: tuple[MetricName, ...] = option(
-        METRICS,
+    metrics: tuple[metric_settings.MetricName, ...] = option(
+        metric_settings.METRICS,
         "A metric to compute; may be repeated. accuracy is the share of lines that equal a "
         "reference; cer and wer are error rates of characters and words; ter takes the longest.  "
         "[default: bleu, chrf and ter]",
@@ -61,9 +52,9 @@ class ScoringOptions(Options):
         many=True,
     )
     tokenize: str = option(
-        TOKENIZERS,
+        metric_settings.TOKENIZERS,
         "The tokenisation for BLEU: none splits at spaces, the others are sacrebleu's.",
-        default=TextScoring.tokenize,
+        default=metric_settings.TextScoring.tokenize,
     )
     lowercase: bool = flag("Ignore case.")
     known_words: str | None = option(
@@ -77,10 +68,12 @@ class ScoringOptions(Options):
     )
 
     @property
-    def scoring(self) -> TextScoring:
+    def scoring(self) -> metric_settings.TextScoring:
         """The settings of scoring, with the metrics in their usual order."""
-        chosen = tuple(name for name in METRICS if name in self.metrics)
-        return self.settings(TextScoring, metrics=chosen or USUAL_METRICS)
+        chosen = tuple(name for name in metric_settings.METRICS if name in self.metrics)
+        return self.settings(
+            metric_settings.TextScoring, metrics=chosen or metric_settings.USUAL_METRICS
+        )
 
 
 class EvaluateOptions(ScoringOptions, Result):
@@ -99,7 +92,7 @@ def evaluate(options: EvaluateOptions) -> None:
     """
     from tuning.metrics.system_comparison import evaluate as score
 
-    selection = options.settings(SentenceSelection)
+    selection = options.settings(metric_settings.SentenceSelection)
     found = score(options.translations, options.references, options.scoring, selection)
     show_notes(found.notes)
     options.show(found.to_json(), found.to_text())
@@ -145,9 +138,9 @@ class CompareOptions(ScoringOptions, Result):
         ),
     )  # fmt: skip
     trials: int = option(
-        BoundedInt(100, 10**7), "The number of trials of each test.", default=TRIALS
+        BoundedInt(100, 10**7), "The number of trials of each test.", default=metric_settings.TRIALS
     )
-    seed: int = option(SEED, "The seed of each test.", default=TEST_SEED)
+    seed: int = option(SEED, "The seed of each test.", default=metric_settings.TEST_SEED)
 
 
 @command("compare", CompareOptions)
@@ -185,7 +178,7 @@ def compare(options: CompareOptions) -> None:
     if options.segment_scores:
         found = compare_segment_scores(named, **tests)
     else:
-        scoring, selection = options.scoring, options.settings(SentenceSelection)
+        scoring, selection = options.scoring, options.settings(metric_settings.SentenceSelection)
         found = compare_systems(
             options.references, named, scoring=scoring, selection=selection, **tests
         )

@@ -27,6 +27,7 @@ from moses_integration.bleu import COLUMNS, bleu_of_sums
 from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import Feature, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
+from moses_integration.nbest.format import other_text
 from phrasescore.errors import IniError, NBestError, SettingsError, counted
 from phrasescore.model.kinds import KINDS
 from phrasescore.runs.identity import provenance
@@ -295,6 +296,8 @@ def _read(
                 raise error.at(task.start or path) from None
         lists.append(scored)
     notes += [note for scored in lists for note in scored.notes]
+    if not second:  # tune has compared its texts itself
+        notes += filter(None, (other_text(task.lists[0], each) for each in task.references))
     notes += plan.notes
     return plan.with_frozen(task.freeze), lists, notes
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from phrasescore.words.known_words import KnownWords, first_words, known_words
+from phrasescore.words.known_words import KnownWords, first_words, known_words, unknown_warning
 from phrasescore.words.vocabulary import Vocabulary
 
 
@@ -22,3 +22,9 @@ def test_swapped_sides_differ_clearly() -> None:
     assert not KnownWords("table", "target", 0.19, 0.21).is_swapped
     assert KnownWords("table", "target", 0.19, 0.6).is_swapped
     assert not KnownWords("table", "target", 0.6, 0.9).is_swapped
+
+
+def test_many_unknown_words_are_told() -> None:
+    """Swapped texts have fewer unknown pieces of words than unknown words, but enough to tell."""
+    assert unknown_warning(0.3) == ""
+    assert "does not know 38% of these words" in unknown_warning(0.1, 0.376)
