@@ -11,6 +11,8 @@ def main() -> None:
     """Install signal handlers before imports that may take seconds; then run the command line."""
     try:
         interrupt_on_signals()
+        # numpy starts a thread of OpenBLAS for each core; idle, it would spin for 2**26 cycles
+        os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "20")
         from phrasescore.cli import main as run
 
         run()

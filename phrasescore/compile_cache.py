@@ -32,7 +32,7 @@ _PACKAGES = ("phrasescore", "moses_integration", "tuning")
 _MARK = b"phrasescore.compiled"  # modules with compiled functions import it
 # the module or package of an import, and the imported names, which may be modules
 _IMPORT = re.compile(
-    rb"^ *from ((?:phrasescore|moses_integration|tuning)[\w.]*) import (\([^)]*\)|.*)", re.M
+    rb"from ((?:phrasescore|moses_integration|tuning)[\w.]*) import (\([^)]*\)|.*)"
 )
 _NAME = re.compile(rb"\w+")
 
@@ -159,9 +159,9 @@ def _digest() -> str:
         for place, folders, names in os.walk(_ROOT / package):
             # another process may be removing old compiled functions in there
             folders[:] = [name for name in folders if name != "__pycache__"]
-            for path in (Path(place, name) for name in names if name.endswith(".py")):
-                module = ".".join(path.relative_to(_ROOT).with_suffix("").parts).encode()
-                sources[module] = path.read_bytes()
+            for path in (f"{place}/{name}" for name in names if name.endswith(".py")):
+                module = path[len(f"{_ROOT}/") : -len(".py")].replace("/", ".").encode()
+                sources[module] = Path(path).read_bytes()
     pending = [module for module, text in sources.items() if _MARK in text]
     used: set[bytes] = set()
     while pending:

@@ -147,7 +147,7 @@ def described(report: StreamReport[TextCounts]) -> str:
     """Describe a run in lines for the user."""
     counts = report.counts
     earlier = f", {report.resumed:,} of them in an earlier run" if report.resumed else ""
-    said = [f"{counted(counts.lines, 'line')}{earlier}, {report.per_second:,.0f} pairs/s"]
+    said = [f"{counted(counts.lines, 'line')}{earlier}, {report.per_second:,.0f} lines/s"]
     if counts.kept != counts.lines:
         said[0] += f"; {counts.kept:,} kept"
     for each in counts.models:

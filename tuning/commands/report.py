@@ -33,7 +33,7 @@ class ReportOptions(Options):
 
 @command("report", ReportOptions)
 def report(options: ReportOptions) -> None:
-    """Write one page about the results in RESULTS/ of experiment, tune, train, compare or the demo.
+    """Write one page about RESULTS/ of improve, experiment, tune, train, compare or the demo.
 
     The page is a single file that needs no network. It shows scores with their intervals and
     p-values, curves of training and tuning, weights and versions. Results may be up to five folders

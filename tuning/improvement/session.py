@@ -63,10 +63,11 @@ Translate {text} with the result, a folder that can be moved and copied:
 Each part brings, by an estimate over lists of the dev set and given the other parts:
 
 {parts}
-A part is a candidate if its interval is above 0. If no interval but that of all parts is, all parts
-with a gain above 0 are candidates. If the only one is `sentence-model`, its estimate without the
-other parts decides. The dev set is then translated with the candidates. They are kept if these
-translations are shown to be better than the baseline's, by an interval above 0.
+A part is a candidate if its interval is above 0. If only the interval of all parts together is
+above 0, each part with a gain above 0 is a candidate. If `sentence-model` is the only candidate,
+its estimate without the other parts decides. The dev set is then translated with the candidates.
+They are kept if these translations are shown to be better than the baseline's, by an interval
+above 0.
 
 If parts are kept, compare the result with `baseline/` on a test set: the weights are fitted to the
 dev set, so on other text the gain may be smaller, or none.
