@@ -75,8 +75,8 @@ def score_text(options: ScoreTextOptions) -> None:
     With --words a further column has ln p of each word and, last, of the end. A model trained with
     --direction target-source reads the targets and predicts the sources.
 
-    The perplexity of all lines together is printed on standard error, and is part of the JSON
-    result; -o /dev/null discards the lines.
+    The perplexity of all lines together is printed on standard error, beside that of held-out
+    training text, and is part of the JSON result; -o /dev/null discards the lines.
 
     To filter parallel text, give two models of opposite directions, --dual and, for example,
     --keep 20%. The new columns are the scores of the models and then the dual score.
@@ -105,7 +105,7 @@ def score_text(options: ScoreTextOptions) -> None:
     warn_of_raw_text(options.texts)
     with resumable(options.texts, [options.output]):
         report = score_texts(texts, options.output, models, settings, numerics=numerics)
-    click.echo(described(report), err=True)
+    click.echo(described(report, models), err=True)
     used = {
         **dataclasses.asdict(settings),
         "factor": texts.factor,

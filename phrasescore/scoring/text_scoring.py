@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from phrasescore.errors import SettingsError, counted
-from phrasescore.model.folder import LoadedModel
+from phrasescore.model.folder import PROVENANCE, LoadedModel
 from phrasescore.model.kinds import kind_named
 from phrasescore.runs.final_names import hidden, open_output, remove
+from phrasescore.runs.json_files import read_object
 from phrasescore.runs.stream import BlockStream, LineCounts, StreamReport, keeps_work
 from phrasescore.scoring.block_scoring import ScoringModel
 from phrasescore.scoring.probability_column import ln_p_texts
@@ -143,19 +144,23 @@ class TextCounts(LineCounts):
         ]
 
 
-def described(report: StreamReport[TextCounts]) -> str:
+def described(report: StreamReport[TextCounts], models: Sequence[ScoringModel]) -> str:
     """Describe a run in lines for the user."""
     counts = report.counts
     earlier = f", {report.resumed:,} of them in an earlier run" if report.resumed else ""
     said = [f"{counted(counts.lines, 'line')}{earlier}, {report.per_second:,.0f} lines/s"]
     if counts.kept != counts.lines:
         said[0] += f"; {counts.kept:,} kept"
-    for each in counts.models:
+    for each, model in zip(counts.models, models, strict=True):
         if each.tokens:
+            # text of another language can have few unknown pieces of words, but a high perplexity
+            held_out = read_object(model.loaded.path / PROVENANCE).get("held_out") or {}
+            nll = (held_out.get("held_out_sources") or {}).get("nll")
+            usual = f" (held-out training text: {perplexity(-nll, 1):.4f})" if nll else ""
             said.append(
                 f"ln p {each.ln_p / each.tokens:.4f} a token, {each.unknown:,} of "
                 f"{each.tokens:,} unknown (</s> counted), perplexity "
-                f"{perplexity(each.ln_p, each.tokens):.4f}"
+                f"{perplexity(each.ln_p, each.tokens):.4f}{usual}"
             )
             words = max(1, each.tokens - counts.lines + counts.skipped)
             said.append(unknown_warning(each.unknown / words))

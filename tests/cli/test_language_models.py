@@ -71,6 +71,7 @@ def test_a_text_is_learnt(phrasescore: Phrasescore, tmp_path: Path) -> None:
     expected = math.exp(held_out["held_out_sources"]["nll"])
     assert figures["perplexity"] == pytest.approx(expected, rel=1e-3)
     assert (figures["lines"], figures["unknown"]) == (100, 0)
+    assert f" (held-out training text: {expected:.4f})" in scored.stderr.decode()
     again = phrasescore(*TRAIN, "--held-out-text", "dev.fr", *options)
     assert b"lm/ is trained already, with the same options and input" in again.stderr
 
