@@ -39,7 +39,6 @@ _COLUMNS = "a tab: is this a table of several columns? cut -f1 takes the first"
 _ENCODED_TWICE = re.compile("[\xc2\xc3][\x80-\xbf]")
 _TWICE = "letters such as \xc3\xa1: was it converted to UTF-8 twice? iconv -t LATIN1 undoes it once"
 CASE_LOST = "note: the system is lower-cased, so case is lost; build --case truecase keeps it"
-Form = Literal["NFC"]
 TokenizerName = Literal["unicode", "moses"]
 TOKENIZERS: tuple[TokenizerName, ...] = get_args(TokenizerName)
 
@@ -101,7 +100,7 @@ class TextSettings:
     escape: bool = True
     characters: bool = False
     tokenizer: TokenizerName = "moses"
-    form: Form | None = None
+    form: Literal["NFC"] | None = None
     truecase: bool = False
     apostrophes: bool = False
 

@@ -6,9 +6,9 @@ always a token. When text is tokenised, Unicode spaces (U+00A0, U+2028, ...) sep
 disappear, as in Moses; they never end a line.
 
 Moses cuts a word at every combining mark that is not a letter of its own. Therefore the tokeniser
-``unicode`` shows sacremoses only the first character of each cluster, which is a character with
-its marks, joiners and modifier letters, and then puts the clusters into the tokens again. It
-changes nothing but blanks and control characters, so joining the tokens gives the text back.
+``unicode`` shows sacremoses only the first character of each cluster, which is a character with its
+marks, joiners and signs such as tones, and then puts the clusters into the tokens again. It changes
+nothing but blanks and control characters, so joining the tokens gives the text back.
 
 Where it has no rules for a language, Moses cuts at every apostrophe. Many languages of Africa write
 apostrophes inside words, as Luo does in mang'eny, at their ends (bang') and at their beginnings, as
@@ -38,6 +38,9 @@ _PICTURES = "\u2190-\u2bff\U0001f000-\U0001faff"
 _PLANES = (range(0xD800), range(0xE000, 0x20000), range(0xE0100, 0xE01F0))
 # a letter without case that sacremoses knows: stands for letters of scripts that it does not know
 _LETTER = "\u05d0"
+# signs of the letter before that Unicode does not count as letters: tones, and Armenian marks of
+# stress, questions and elision
+_SIGNS = {*map(chr, (*range(0x2B0, 0x300), *range(0xA700, 0xA722))), *"՚՛՜՞"}
 # marks of Gujarati, Malayalam and Sinhala that are letters for Perl, but not for sacremoses
 _LETTER_MARKS = "\u0afa\u0afb\u0afc\u0d00\u0d81"
 
@@ -47,7 +50,7 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
     """Return what the tokeniser must know of characters and their marks.
 
     Returns:
-        Marks, joiners and modifier letters; a pattern of marks after a blank; a pattern of a
+        Marks, joiners and signs of letters; a pattern of marks after a blank; a pattern of a
         character with what belongs to it, if anything, whose only group that matches is the
         character; and a map from letters and digits that sacremoses takes for symbols to a letter.
     """
@@ -55,7 +58,7 @@ def _clusters() -> tuple[frozenset[str], re.Pattern[str], re.Pattern[str], dict[
 
     characters = "".join(map(chr, itertools.chain(*_PLANES)))
     marks = "".join(each for each in characters if category(each)[0] == "M") + _JOINERS
-    modifiers = "".join(each for each in characters if category(each) == "Lm")
+    modifiers = "".join(each for each in characters if category(each) == "Lm" or each in _SIGNS)
     special, known = frozenset(marks + modifiers), set(MosesTokenizer.IsAlnum)
     letters = (each for each in characters if each.isalpha() or each.isdecimal())
     # scripts in wide characters have no blanks: sacremoses has its own rules for them
@@ -82,7 +85,8 @@ _PAIR = (
     rf"|‘(?:[^‘’]|{_BETWEEN})*’"
 )
 _OF_WORD = r"(?<=[^\W\d_])['’](?!['’])|(?<!['’])['’](?=[^\W\d_])|(?<=[^\W\d_])[´′`](?=[^\W\d_])"
-_OF_WORD += r"|(?<=[^\W\d_])\+|\+(?=[^\W\d_])"  # a vowel of Wixarika: m+k+
+# a vowel of Wixarika (m+k+), tones of Mazatec (tsa³jña²), hyphens without a break
+_OF_WORD += r"|(?<=[^\W\d_])\+|\+(?=[^\W\d_])|(?<=[^\W_])[¹²³⁰⁴-⁹₀-₉]|(?<=[^\W_])[‐‑](?=[^\W_])"
 # the end of English names, which the tokens of English text have as a token of its own
 _POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")
@@ -93,7 +97,7 @@ _ADDRESS = re.compile(
 
 
 def _with_apostrophes(line: str) -> str:
-    """Write the apostrophes and plus signs of words as letters, which the tokeniser keeps.
+    """Write apostrophes and other signs of words as letters, which the tokeniser keeps.
 
     >>> _with_apostrophes("bang' mang'eny 'Tich' 'yan Jo's m+k+ 1+1").replace(_LETTER, "_")
     "bang_ mang_eny 'Tich' _yan Jo _s m_k_ 1+1"
@@ -115,7 +119,7 @@ class Tokenizer:
         language: The ISO 639 code of the language.
         keeps_words: Whether no token begins or ends inside a character with its marks; otherwise
             the tokens are those of ``tokenizer.perl``.
-        apostrophes: Whether words keep their apostrophes and plus signs, too.
+        apostrophes: Whether words keep apostrophes, plus signs, raised digits and hyphens, too.
     """
 
     def __init__(self, language: str, *, keeps_words: bool, apostrophes: bool = False) -> None:
@@ -172,9 +176,9 @@ def _alone(cluster: re.Match[str]) -> str:
 
 # private-use characters that stand for the quotes of a pair, which then need not be counted
 _OPENS, _CLOSES = 0xF8000, 0x108000
-_PLAIN = {kind + ord(each): each for each in '"„“”‚‘’«»' for kind in (_OPENS, _CLOSES)}
+_PLAIN = {kind + ord(each): each for each in '"„“”‚‘’«»‹›' for kind in (_OPENS, _CLOSES)}
 # punctuation that stands beside a word as a comma or an opening bracket does
-_CLOSING, _OPENING = "…،؛؟۔।॥၊။፣።፤፥፦፧\U00108000-\U0010afff", "@#„\U000f8000-\U000fafff"
+_CLOSING, _OPENING = "…،؛؟۔।॥၊။፡-፧՝։᙮៕៖༎།߸߹᱾᱿꓾꓿\U00108000-\U0010afff", "@#„\U000f8000-\U000fafff"
 # languages, and quotes that open and close there; where “ closes, and where ” does both, sacremoses
 # counts them
 _QUOTES = (
@@ -191,14 +195,14 @@ _INSIDE = (
 )
 # quotations, where the last quote does not begin an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
-_PAIRS = f'„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
+_PAIRS = f'‹(?: ‹[^‹›]+› |[^‹›]+)›|„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
 _MORE_PAIRS = "|‚[^‚‘’]+[‘’]|«[^«»]+»|»[^«»]+«"  # in languages that use ‚
 # blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
 # currency in u-$5
 _WIDE = "[！（），．：；？［］｛｝～]"
 _BLANK = re.compile(
     rf"(?<=.) (?=[\"']$)| (?={_WIDE})|(?<={_WIDE}) |(?<=[、-鿿]) (?=[“‘])|(?<=[”’]) (?=[、-鿿])"
-    "|(?<=[^\\W\\d_]-) (?=[$£€])"
+    "|(?<=[^\\W\\d_]-) (?=[$£€])|(?<=[—―]) (?=[¿¡])"
 )
 
 
@@ -228,7 +232,7 @@ class Detokenizer:
         self._price = re.compile(rf"(?<=\d )[{join.IsSc}](?=[^\W\d_])")
         after_word = r"(?:(?<=[^\W_])|(?<=[\u0300-\u036f]))"
         if apostrophes:  # other words may begin with an apostrophe
-            inside = rf"{after_word} (?=['’]s(?![^\W\d_]))"
+            inside = rf"{after_word} (?=['’]s(?![^\W\d_]))|(?<!\w ―)(?<=―) (?![¿¡])"
         else:
             # sacremoses takes ' for a quote, which is right where it has rules for apostrophes
             apostrophe = "’" if has_rules(language) else "['’]"

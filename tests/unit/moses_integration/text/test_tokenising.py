@@ -31,13 +31,15 @@ YORUBA = "\u00ccf\u1ecd\u0300r\u1ecd\u0300w\u1ecd\u0301r\u1ecd\u0300"
         ("fa", "می\u200cخواهم بروم.", "می\u200cخواهم بروم ."),
         ("haw", "Hawaiʻi (ʻOkina)", "Hawaiʻi ( ʻOkina )"),
         ("ff", "𞤀𞤣𞤤𞤢𞤥 𞤆𞤵𞤤𞤢𞤪\U0001e944.", "𞤀𞤣𞤤𞤢𞤥 𞤆𞤵𞤤𞤢𞤪\U0001e944 ."),
+        ("chq", "guɨ˜ séˆ, ma˥˩ a.", "guɨ˜ séˆ , ma˥˩ a ."),
+        ("hy", "Ինչո՞ւ, կ՚ասես՝ այո՛։", "Ինչո՞ւ , կ՚ասես ՝ այո՛ ։"),
         ("en", "a\u0300, (\u0301b) \u2764\ufe0f \U0001f469\u200d\U0001f4bb!",
          "a\u0300 , (\u0301 b ) \u2764\ufe0f \U0001f469\u200d\U0001f4bb !"),
         ("en", "DOTMULTI D\u0301OTMULTI...", "DOTMULTI D\u0301OTMULTI ..."),
     ],
 )  # fmt: skip
 def test_words_keep_their_marks(language: str, text: str, tokens: str) -> None:
-    """Marks, joiners and modifier letters stay with their letter; punctuation is separated."""
+    """Marks, joiners, tones and other signs stay with their letter; punctuation is separated."""
     assert " ".join(Tokenizer(language, keeps_words=True)(text)) == tokens
 
 
@@ -50,6 +52,8 @@ def test_words_keep_their_marks(language: str, text: str, tokens: str) -> None:
         ("bbj", "pʉ̀’ e’ 5' ''Jo'' x", "pʉ̀’ e’ 5 ' ' ' Jo ' ' x"),
         ("tar", "e´nérisa, 5´ re´", "e´nérisa , 5 ´ re ´"),
         ("hch", "m+k+ wa+ka +xa, 1+1 (4 + 5)", "m+k+ wa+ka +xa , 1 + 1 ( 4 + 5 )"),
+        ("maz", "tsa³¹jña² H₂O, 5 m² ².", "tsa³¹jña² H₂O , 5 m² ² ."),
+        ("mam", "t‑xel‑a, a‐b ‐ c‑.", "t‑xel‑a , a‐b ‐ c ‑ ."),
         ("en", "the boys' books", "the boys ' books"),
         ("en", "(https://x.org/?a=b_c).", "( https://x.org/?a=b_c ) ."),
         ("luo", "me@x.org, @s_hub's", "me@x.org , @s_hub 's"),
@@ -122,7 +126,7 @@ def test_tokens_have_all_characters(line: str, language: str) -> None:
 
 @given(_any_line, st.sampled_from(LANGUAGES))
 def test_text_without_marks_has_equal_tokens_with_both_tokenisers(line: str, language: str) -> None:
-    """Without marks, joiners, modifier letters and addresses both tokenisers agree."""
+    """Without marks, joiners, signs of letters and addresses both tokenisers agree."""
     known = re.compile(
         r"@|[^\x1c-\x1f\0-\u024f\u0370-\u03ff\u0400-\u052f\u2010-\u2027\u20a0-\u20bf]"
     )
@@ -177,6 +181,12 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("ja", "「はい」と彼は言った。これはPythonの本です、たぶん。"),
         ("my", "မြန်မာဘာသာ၊ ကောင်းသည်။"),
         ("am", "ሰላም፣ እንዴት ነህ።"),
+        ("am", "ሰላም፡፡ ‹‹እንዴት ነህ›› አለ፡፡"),
+        ("hy", "Ինչո՞ւ, կ՚ասես՝ այո՛։ «Ոչ», ասաց։"),
+        ("oj", "ᒥᑯ ᐊᓂᔑᓈᐯ᙮ ᐃᑯ᙮"),
+        ("shi", "Inna ‹ma›, d «iga ‹wa d ta›»."),
+        ("nhg", "Oquijto, ―tlen? ―¿Canon? ―¡Xiquitta! Mochi ― ijcon."),
+        ("es", "—¿Cuándo? Dijo: —¡Ya!"),
     ],
 )
 def test_usual_text_comes_back_with_its_blanks(language: str, text: str) -> None:
