@@ -87,7 +87,7 @@ class TextSettings:
             combining marks; ``unicode`` for the same tokens without these cuts.
         form: The Unicode normal form of the tokens; ``None`` to normalise nothing.
         truecase: Whether words have their usual case at the beginning of a sentence.
-        apostrophes: Whether words keep their apostrophes and plus signs where the tokeniser has no
+        apostrophes: Whether words keep apostrophes and signs such as + where the tokeniser has no
             rules.
 
     Raises:
