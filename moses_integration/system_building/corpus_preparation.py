@@ -36,12 +36,9 @@ _OTHER_SPACES = re.compile(
 _SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
 # text that Moses or a language model would misread; Moses takes a word in brackets for a label
 _HARMFUL = re.compile(rb"[|\0]|(?<!\S)(?:<s>|</s>|<unk>|\[\S*\])(?!\S)")
-_FULL_STOP_IN_WORD = re.compile(rb"[^ .][.?!]\r?$", re.MULTILINE)
+_FULL_STOP_IN_WORD = re.compile("[^ .](?:[.?!]|।|۔|።|᙮|။|។|。)\r?$".encode(), re.MULTILINE)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
-OTHER_SPACES = (
-    "a space other than U+0020 (such as U+00A0), which Moses treats as part of a word; --tokenize "
-    "removes it"
-)
+OTHER_SPACES = "a space such as U+00A0, which Moses takes for part of a word; --tokenize removes it"
 NOT_UTF8 = "not UTF-8; the bytes stay as they are, but no tokeniser could read them"
 LOOKS_RAW = "looks untokenised, but is used unchanged; --tokenize would separate its punctuation"
 

@@ -36,7 +36,10 @@ _MIN_CORRELATION, _LINES_COMPARED, _MIN_LINES = 0.5, 250, 100
 _SHORT = 10  # characters; the lengths of such entries of a dictionary tell nothing
 COLUMNS = "lines with a tab: a table of several columns?", "take a column: cut -f1 for the first"
 CHECK_LINES = "check that line i of both files has the same meaning"
-_RAW_END = re.compile(r"\w[.?!]$")
+# a full stop of any script; raw text attaches it to a word, which may end in a mark
+_STOPS = ".।॥۔።፡᙮։។။。"
+_RAW_END = re.compile(rf"[^\s.,:;?!…'\"”’»)\]][{_STOPS}?!؟]$")
+STOP_APART = re.compile(rf" [{_STOPS}]$")
 _FEW_RAW = 0.1  # tokenised text has next to none, and raw text over a fifth, headlines included
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20
@@ -160,12 +163,12 @@ def looks_raw(ends: Iterable[str]) -> bool:
     Args:
         ends: The lines, or their last words.
 
-    >>> looks_raw(["A house.", "Two houses?"]), looks_raw(["a house .", "the end"])
-    (True, False)
+    >>> looks_raw(["A house.", "Two houses?"]), looks_raw(["घर है।"]), looks_raw(["घर है ।", "end"])
+    (True, True, False)
     """
     ends = [end.rstrip() for end in ends]
     raw = sum(_RAW_END.search(end) is not None for end in ends)
-    return raw > max(_FEW_RAW * len(ends), sum(end.endswith(" .") for end in ends))
+    return raw > max(_FEW_RAW * len(ends), sum(STOP_APART.search(end) is not None for end in ends))
 
 
 def alignment_problem(

@@ -250,7 +250,8 @@ def _looks_tokenised(lines: Sequence[str]) -> bool:
     """Return whether more than a tenth of the lines end in a separate full stop."""
     # many lines are no sentences, but raw text hardly ever has a blank before its full stop;
     # decoders write one after it
-    return 10 * sum(line.rstrip().endswith(" .") for line in lines) > len(lines)
+    apart = [input_files.STOP_APART.search(line.rstrip()) for line in lines]
+    return 10 * sum(map(bool, apart)) > len(lines)
 
 
 @dataclass(frozen=True)

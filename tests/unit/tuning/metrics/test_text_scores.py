@@ -179,13 +179,17 @@ def test_empty_reference_lines_are_survived(tmp_path: Path) -> None:
     assert scores(texts, wanted) == {"bleu": 1.0, "chrf": 1.0, "ter": 0.0}
 
 
-def test_raw_text_is_noted_unless_it_is_tokenised(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("word", "stop"), [("house", "."), ("ઘરો", "."), ("घर", "।"), ("ቤት", "፡፡")]
+)
+def test_raw_text_is_noted_unless_it_is_tokenised(word: str, stop: str, tmp_path: Path) -> None:
     """If lines end in a word with a full stop, BLEU without a tokeniser misleads."""
-    raw = write(tmp_path / "ref", ["A house.", "Two houses, no more", "the end"])
+    raw = write(tmp_path / "ref", [f"A {word}{stop}", "Two houses, no more", "the end"])
+    apart = " ".join(stop)
     for tokenize, noted in (("none", True), ("13a", False)):
         texts = ReferenceTexts([raw], TextScoring(("bleu",), tokenize=tokenize))
         assert ("looks like raw text" in "".join(texts.score(raw).notes)) == noted
-        tokens = write(tmp_path / "hyp", ["a house . ", "two houses . ", "the end "])
+        tokens = write(tmp_path / "hyp", [f"a {word} {apart} ", f"two {word} {apart} ", "the end "])
         assert "looks tokenised, but" in "".join(texts.score(tokens).notes)
         assert "looks tokenised" not in "".join(texts.score(raw).notes)
         texts = ReferenceTexts([tokens], TextScoring(("bleu",), tokenize=tokenize))

@@ -100,7 +100,9 @@ def test_empty_sentence_without_cleaning(
     ("source", "tokenize", "note"),
     [
         (b"It is done.\nIs it?\n", False, f":1: {LOOKS_RAW} (2 lines)"),
+        ("घर है।\nघर?\n".encode(), False, f":1: {LOOKS_RAW} (2 lines)"),
         (b"It is done .\nIs it ?\n", False, ""),
+        ("घर है ।\nघर ?\n".encode(), False, ""),
         (b"It is done.\nIs it?\n", True, ""),
     ],
 )
