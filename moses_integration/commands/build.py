@@ -116,9 +116,7 @@ class BuildOptions(Options):
         "Keep sentence pairs of any length and length ratio; an empty sentence is then an error."
     )
     threads: int | None = CORES
-    update: bool = flag(
-        "Repeat the steps of an earlier build in SYSTEM whose text or options changed."
-    )
+    update: bool = flag("Repeat steps of an earlier build in SYSTEM whose text or options changed.")
 
 
 @command("build", BuildOptions)

@@ -50,9 +50,7 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
         "words, but at least 10; with --length-bounds 3n + 2]",
     )
     no_unknown: bool = flag("Never write <unk>.", excludes=("replace_unknown",))
-    replace_unknown: bool = flag(
-        "Replace each <unk> with the source word that gets the most attention."
-    )
+    replace_unknown: bool = flag("Replace <unk> with the source word that gets most attention.")
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
     nbest_size: int | None = option(
         BEAM,

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from unicodedata import category, east_asian_width
 
 from phrasescore.errors import SettingsError
@@ -199,7 +199,7 @@ _PAIRS = f'‹(?: ‹[^‹›]+› |[^‹›]+)›|„[^„“”"]+[“”"]|[�
 _MORE_PAIRS = "|‚[^‚‘’]+[‘’]|«[^«»]+»|»[^«»]+«"  # in languages that use ‚
 # blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
 # currency in u-$5
-_WIDE = "[！（），．：；？［］｛｝～]"
+_WIDE = "[！（），．：；？［］｛｝～。、]"
 _BLANK = re.compile(
     rf"(?<=.) (?=[\"']$)| (?={_WIDE})|(?<={_WIDE}) |(?<=[、-鿿]) (?=[“‘])|(?<=[”’]) (?=[、-鿿])"
     "|(?<=[^\\W\\d_]-) (?=[$£€])|(?<=[—―]) (?=[¿¡])"
@@ -267,16 +267,20 @@ def _stand_ins(line: str) -> dict[int, int]:
     return {ord(space): next(free) for space in _SPACES_IN_TOKENS if space in used}
 
 
-def language_notes(languages: Iterable[str]) -> list[str]:
-    """Return a note for each language for which the tokeniser has no rules."""
+_WITHOUT_BLANKS = {"bo", "ja", "km", "lo", "my", "th", "yue", "zh"}
+
+
+def language_notes(languages: Sequence[str]) -> list[str]:
+    """Return notes on languages without rules, and on those that write no blanks between words."""
     note = (
         "the tokeniser has no rules for {}: it uses the abbreviations of English and guesses which "
         "apostrophes are quotes; look at some lines of its output"
     )
     shorter = ", or give the code of two letters (es, not spa) if there is one"
+    uncut = "text in {} has no blanks between words: use a segmenter first, unless that is done"
     return [
         note.format(each) + shorter * (len(each) > 2) for each in languages if not has_rules(each)
-    ]
+    ] + [uncut.format(each) for each in languages if each in _WITHOUT_BLANKS]
 
 
 @functools.cache

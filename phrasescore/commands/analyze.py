@@ -114,9 +114,7 @@ class ScatterOptions(Computing, Result):
     )
 
 
-@command(
-    "scatter", ScatterOptions, short_help="Plot ln p of phrase pairs by a table and by a model."
-)
+@command("scatter", ScatterOptions, short_help="Plot ln p of phrase pairs by a table and a model.")
 def scatter(options: ScatterOptions) -> None:
     """Draw a scatter plot of phrase pairs: ln p by TABLE and ln p by a model.
 

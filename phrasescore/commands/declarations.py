@@ -112,6 +112,8 @@ class DeclaredCommand(click.Command):
         if ctx.args and not ctx.resilient_parsing:
             takes_i = any("-i" in each.opts for each in self.params)
             hint = " (name the input with -i)" if takes_i else ""
+            if ctx.params.get("tokenize") is True:  # a flag here; with `build` it takes languages
+                hint = " (name the language with --language)"
             ctx.fail(f"Too many arguments: {' '.join(ctx.args)}{hint}")
         labels = {str(each.name): label_of(each) for each in self.params}
         given = {

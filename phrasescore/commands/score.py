@@ -60,7 +60,7 @@ class ScoreOptions(Computing, Result):
     )
     output: str = output_file("the table")
     average: bool = flag(
-        "Merge the models into one score, the geometric mean of their probabilities."
+        "Merge the models into one score, the geometric mean of the probabilities."
     )
     unknown_column: bool = flag(
         "Append exp(n) as the last score, where n is the number of words of the pair outside the "

@@ -40,9 +40,7 @@ def _numbered(stem: str) -> list[Path]:
 class ScoringOptions(Options):
     """Options for the metrics and the choice of sentences."""
 
-    references: tuple[str, ...] = references(
-        "A reference translation, plain or gzip; may be repeated."
-    )
+    references: tuple[str, ...] = references("A reference, plain or gzip; may be repeated.")
     metrics: tuple[metric_settings.MetricName, ...] = option(
         metric_settings.METRICS,
         "A metric to compute; may be repeated. accuracy is the share of lines that equal a "

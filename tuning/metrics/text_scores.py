@@ -219,9 +219,10 @@ class ReferenceTexts:
             )
         if self._tokenizer is None and "bleu" in self.scoring.metrics:
             if is_raw:
+                better = "zh or char" if "。" in "".join(self.lines[0]) else "13a"
                 notes.append(
                     f"{self.paths[0]} looks like raw text, where BLEU takes 'end.' for one word: "
-                    "score it with --tokenize 13a"
+                    f"score it with --tokenize {better}"
                 )
             elif input_files.looks_raw(lines):
                 notes.append(f"{path} looks like raw text, and {self.paths[0]} does not")

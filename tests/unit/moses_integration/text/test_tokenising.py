@@ -92,9 +92,12 @@ def test_abbreviations_with_marks_are_recognised() -> None:
 
 
 def test_languages_without_rules_are_named() -> None:
-    """A language without a list of abbreviations gets a note on what is used instead."""
-    (note,) = language_notes(["ta", "ja", "yo", "en"])
-    assert "no rules for yo: it uses the abbreviations of English" in note
+    """A language without a list of abbreviations gets a note, and one without blanks, too."""
+    rules, blanks = language_notes(["ta", "ja", "yo", "en"])
+    assert "no rules for yo: it uses the abbreviations of English" in rules
+    assert blanks == (
+        "text in ja has no blanks between words: use a segmenter first, unless that is done"
+    )
 
 
 # characters of every script: letters, marks, digits, punctuation, symbols, blanks, joiners
@@ -178,6 +181,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("ar", "قال: «نَعَمْ»؛ هل تتكلم العربية، يا علي؟"),
         ("vi", 'Quận 1, TP. Hồ Chí Minh, anh ấy nói "có".'),
         ("zh", "我不知道，但是他说“好”。他用Python写（很快）！"),
+        ("zh", "他用（Python）。我、你（都）、他。"),
         ("ja", "「はい」と彼は言った。これはPythonの本です、たぶん。"),
         ("my", "မြန်မာဘာသာ၊ ကောင်းသည်။"),
         ("am", "ሰላም፣ እንዴት ነህ።"),

@@ -194,3 +194,10 @@ def test_raw_text_is_noted_unless_it_is_tokenised(word: str, stop: str, tmp_path
         assert "looks tokenised" not in "".join(texts.score(raw).notes)
         texts = ReferenceTexts([tokens], TextScoring(("bleu",), tokenize=tokenize))
         assert "ref looks like raw text, " in "".join(texts.score(raw).notes)
+
+
+def test_raw_chinese_gets_the_tokeniser_for_chinese(tmp_path: Path) -> None:
+    """13a would leave a clause without blanks whole."""
+    raw = write(tmp_path / "ref", ["我不知道。", "他来了。"])
+    notes = ReferenceTexts([raw], TextScoring(("bleu",))).score(raw).notes
+    assert any(note.endswith("score it with --tokenize zh or char") for note in notes)
