@@ -90,6 +90,7 @@ _OF_WORD += r"|(?<=[^\W\d_])\+|\+(?=[^\W\d_])|(?<=[^\W_])[¹²³⁰⁴-⁹₀-�
 # the end of English names, which the tokens of English text have as a token of its own
 _POSSESSIVE = r"(?<=[^\W\d_])['’](?=s(?![^\W\d_]))"
 _APOSTROPHES = re.compile(f"(?P<pair>{_PAIR})|(?P<end>{_POSSESSIVE})|{_OF_WORD}")
+_COLON = re.compile(":(?=[a-zà-öø-ÿ])")
 # addresses on the web and of mail, and names such as @name
 _ADDRESS = re.compile(
     r"(?:[Hh]ttps?://|www\.)[^\s<>\"“”‘’«»]*[\w/=+-]|[\w.+-]+@\w[\w-]*(?:\.\w+)+|(?<![\w@])@\w+"
@@ -155,6 +156,8 @@ class Tokenizer:
         if self._keeps_words:
             bare = _ADDRESS.sub(lambda address: _LETTER * len(address[0]), bare)
         bare = _with_apostrophes(bare) if self._apostrophes else bare
+        if self._tokenizer.lang in ("fi", "sv"):  # Moses keeps it in USA:n; sacremoses cuts it
+            bare = _COLON.sub(_LETTER, bare)
         # sacremoses writes MULTI into the text and removes it again
         bare = bare.translate(unknown).replace("MULTI", "MULTE")
         rest = (piece for piece in pieces if not piece.isspace())
@@ -188,21 +191,21 @@ _QUOTES = (
     ("fr", "“‘", "”’"),
     ("", "“‘«", "”’»‚"),  # elsewhere a ‚ stands for a comma
 )
-# blanks inside numbers, names, addresses and quotes of two characters
+# blanks inside numbers, names, addresses and quotes of two characters, and after the % of %50
 _INSIDE = (
     r"(?<=\d) : (?=\d)|(?<=\w) (?:[/_]|: / /) (?=\w)|(?<=\w) @ (?=\w+\.\w)|(?<!\S)' '(?!\S)"
-    r"|(?<=\b[A-Z]) & (?=[A-Z]\b)|(?<=\d) (?=°)|(?<=°) (?=[CF]\b)"
+    r"|(?<=\b[A-Z]) & (?=[A-Z]\b)|(?<=\d) (?=°)|(?<=°) (?=[CF]\b)|(?<!\d %)(?<=%) (?=\d)"
 )
 # quotations, where the last quote does not begin an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
 _PAIRS = f'‹(?: ‹[^‹›]+› |[^‹›]+)›|„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
 _MORE_PAIRS = "|‚[^‚‘’]+[‘’]|«[^«»]+»|»[^«»]+«"  # in languages that use ‚
-# blanks before the last quote, beside wide punctuation, between Chinese and quotes, and before the
-# currency in u-$5
+# blanks before the last quote, beside wide punctuation, between Chinese and quotes or dashes, and
+# before the currency in u-$5
 _WIDE = "[！（），．：；？［］｛｝～。、]"
 _BLANK = re.compile(
     rf"(?<=.) (?=[\"']$)| (?={_WIDE})|(?<={_WIDE}) |(?<=[、-鿿]) (?=[“‘])|(?<=[”’]) (?=[、-鿿])"
-    "|(?<=[^\\W\\d_]-) (?=[$£€])|(?<=[—―]) (?=[¿¡])"
+    "|(?<=[^\\W_]-) (?=[$£€])|(?<=[—―]) (?=[¿¡])|(?<=[、-鿿]) (?=[·—])|(?<=[·—]) (?=[、-鿿—])"
 )
 
 

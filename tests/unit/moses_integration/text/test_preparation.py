@@ -49,6 +49,8 @@ MOSES_TOKENS = [
     ("en", "he said 'so.'", "he said &apos; so . &apos;"),
     ("fr", "«L'art d'aujourd'hui», p. ex. l'été etc.",
      "« L&apos; art d&apos; aujourd&apos; hui » , p. ex. l&apos; été etc ."),
+    ("fi", "EU:n 20:een, S:t: a:B", "EU:n 20:een , S:t : a : B"),
+    ("sv", "USA:s 5:e (:n)", "USA:s 5:e ( :n )"),
     ("en", "a\xa0b\u2028c\x85d\x0be\x1cf\x00g", "a b c d efg"),
     ("en", "  \t ", ""),
     ("en", "", ""),
