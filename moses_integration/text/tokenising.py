@@ -198,7 +198,7 @@ _INSIDE = (
 )
 # quotations, where the last quote does not begin an English contraction
 _CONTRACTED = r" (?:d|ll|m|re|s|t|ve)(?: |$)"
-_PAIRS = f'‹(?: ‹[^‹›]+› |[^‹›]+)›|„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
+_PAIRS = f'‹[^›]+›(?: ›)?|›[^‹›]+‹|„[^„“”"]+[“”"]|[“”][^„“”]+”|‘[^‘’]+ ’(?!\\S|{_CONTRACTED})'
 _MORE_PAIRS = "|‚[^‚‘’]+[‘’]|«[^«»]+»|»[^«»]+«"  # in languages that use ‚
 # blanks before the last quote, beside wide punctuation, between Chinese and quotes or dashes, and
 # before the currency in u-$5

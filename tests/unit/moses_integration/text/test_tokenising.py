@@ -158,6 +158,7 @@ def test_postprocessing_gives_the_text_back(line: str, language: str) -> None:
         ("fr", "L'art d'aujourd'hui, c'est « beau » ! Qu’est-ce que l’été ?"),
         ("de", "Er sagte: „Das geht’s nicht“, um 15:30 Uhr, ‚gut‘."),
         ("de", "„Ja“, „nein“, “eins” und “zwei”, »drei« und »vier«, ‘fünf’."),
+        ("de", "Er sagte ›ja‹ und ›nein‹, »›so‹ nicht« und ›doch‹."),
         ("lv", 'Viņš teica „jā” un „nē”, ”ak” un ”ko”, «Kungs» un ‘nu’, „tā" un „tā”.'),
         ("lv", "«Paldies, teica viņš. Un: „vēl."),
         ("pl", 'On powiedział „tak” i „nie”, potem „może (a „b, c.”) i „d".'),
