@@ -247,7 +247,7 @@ def line_notes(texts: Iterable[tuple[object, Sequence[str | bytes]]]) -> Iterato
     """Yield a warning for each text, a path and lines, with line ends of Windows, or with tabs."""
     for path, lines in texts:
         if sum(line[-1:] in ("\r", b"\r") for line in lines) > len(lines) // 2:
-            what = "lines end in CR LF, and the CR counts as part of the last word"
+            what = "lines end in CR LF, and the CR may count as part of the last word"
             yield f"{path}: {what}; remove it: tr -d '\\r'"
         if has_columns(lines):
             yield f"{path}: {'; '.join(COLUMNS)}"

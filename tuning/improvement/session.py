@@ -60,7 +60,7 @@ Translate {text} with the result, a folder that can be moved and copied:
 
     phrasescore decode {system}{raw} < in > out
 
-Each part brings, by an estimate over lists of the dev set and given the other parts:
+Estimated gains over lists of the dev set, given the other parts; for an only candidate, alone:
 
 {parts}
 A part is a candidate if its interval is above 0. If only the interval of all parts together is
@@ -251,7 +251,7 @@ class _Improvement:
 
     def _advised(self, warning: str, step: CommandStep) -> str:
         """Return a warning of a step with the advice that fits this command."""
-        advice, rounds = "phrasescore tune may take more rounds than improve", ROUNDS
+        advice, rounds = f"improve stops at {ROUNDS} rounds; phrasescore tune can take more", ROUNDS
         if self._time is not None:
             rounds = int(step.limits.get("--rounds", ROUNDS))
         if rounds < ROUNDS:
