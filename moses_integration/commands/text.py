@@ -29,6 +29,7 @@ def _side(default: Side) -> Field:
 class PreprocessOptions(Options):
     """Options of both commands: a text, the output, and the settings of the text's preparation."""
 
+    hint = " (name the language with --language, the output with -o)"
     text: str = argument(INPUT, default="-")
     output: str = option(
         OUTPUT, "Where to write the result.  [default: standard output]", "-o", default="-"

@@ -16,10 +16,11 @@ from moses_integration.decoder.output import DecodedSentence
 from moses_integration.decoder.settings import LONGEST_SENTENCE
 from moses_integration.text.preparation import Postprocessor, preprocessor_of, read_settings
 from phrasescore.errors import located
+from phrasescore.table.input_files import STOPS
 
 # a blank after the end of a sentence, which quotes and brackets may follow
 _END = re.compile(
-    "(?:(?<= [.!?…।॥؟۔።။。！？])|(?<= [.!?…] [)”»’])|(?<= [.!?…] &quot;)) (?![)”»’])(?!&quot;)"
+    f"(?:(?<= [.!?…؟！？{STOPS}])|(?<= [.!?…] [)”»’])|(?<= [.!?…] &quot;)) (?![)”»’])(?!&quot;)"
 )
 
 # words that the tokeniser of the source may have cut, such as the name Eto'o in English

@@ -22,7 +22,7 @@ from moses_integration.text import preparation
 from phrasescore.errors import CorpusError, counted
 from phrasescore.runs.final_names import open_output, write_atomically
 from phrasescore.runs.progress import Progress
-from phrasescore.table.input_files import read_lines
+from phrasescore.table.input_files import STOPS, read_lines
 from phrasescore.table.phrase_table import line_tokens
 
 # the limits of clean-corpus-n.perl: the ratio of the sentence lengths, the characters of a word
@@ -36,7 +36,7 @@ _OTHER_SPACES = re.compile(
 _SPECIAL_WORDS = (b"<s>", b"</s>", b"<unk>")
 # text that Moses or a language model would misread; Moses takes a word in brackets for a label
 _HARMFUL = re.compile(rb"[|\0]|(?<!\S)(?:<s>|</s>|<unk>|\[\S*\])(?!\S)")
-_FULL_STOP_IN_WORD = re.compile("[^ .](?:[.?!]|।|۔|።|᙮|။|។|。)\r?$".encode(), re.MULTILINE)
+_FULL_STOP_IN_WORD = re.compile(f"[^ .](?:[.?!]|{'|'.join(STOPS)})\r?$".encode(), re.M)
 _ESCAPE = "tokenise and escape the text: --tokenize LANGUAGE LANGUAGE, or phrasescore preprocess"
 OTHER_SPACES = "a space such as U+00A0, which Moses takes for part of a word; --tokenize removes it"
 NOT_UTF8 = "not UTF-8; the bytes stay as they are, but no tokeniser could read them"

@@ -58,9 +58,11 @@ class Options:
 
     Attributes:
         one_of: Names of fields; if there are any, exactly one must be given.
+        hint: What an argument too many may have meant, for the error.
     """
 
     one_of: ClassVar[_Names] = ()
+    hint: ClassVar[str] = ""
 
     def __init__(self, **values: Any) -> None:
         vars(self).update(values)
@@ -111,9 +113,7 @@ class DeclaredCommand(click.Command):
         rest = super().parse_args(ctx, args)
         if ctx.args and not ctx.resilient_parsing:
             takes_i = any("-i" in each.opts for each in self.params)
-            hint = " (name the input with -i)" if takes_i else ""
-            if ctx.params.get("tokenize") is True:  # a flag here; with `build` it takes languages
-                hint = " (name the language with --language)"
+            hint = self.options_class.hint or (" (name the input with -i)" if takes_i else "")
             ctx.fail(f"Too many arguments: {' '.join(ctx.args)}{hint}")
         labels = {str(each.name): label_of(each) for each in self.params}
         given = {

@@ -36,10 +36,10 @@ _MIN_CORRELATION, _LINES_COMPARED, _MIN_LINES = 0.5, 250, 100
 _SHORT = 10  # characters; the lengths of such entries of a dictionary tell nothing
 COLUMNS = "lines with a tab: a table of several columns?", "take a column: cut -f1 for the first"
 CHECK_LINES = "check that line i of both files has the same meaning"
-# a full stop of any script; raw text attaches it to a word, which may end in a mark
-_STOPS = ".।॥۔።፡᙮։។။。"
-_RAW_END = re.compile(rf"[^\s.,:;?!…'\"”’»)\]][{_STOPS}?!؟]$")
-STOP_APART = re.compile(rf" [{_STOPS}]$")
+STOPS = "।॥۔።᙮։။។。"  # full stops of other scripts
+# raw text attaches a full stop to a word, which may end in a mark; ፡ is written twice
+_RAW_END = re.compile(rf"[^\s.,:;?!…'\"”’»)\]][.{STOPS}፡?!؟]$")
+STOP_APART = re.compile(rf" [.{STOPS}፡]$")
 _FEW_RAW = 0.1  # tokenised text has next to none, and raw text over a fifth, headlines included
 # Limit of a line, and of a file of settings. A small gzip file can unpack to a line of gigabytes.
 _MAX_BYTES = 16 << 20

@@ -154,6 +154,8 @@ def test_long_lines_are_cut_where_sentences_end(ini: Path) -> None:
     ]  # fmt: skip
     assert raw.is_last == [False, False, True, True, True]
     assert len(RawText.from_lines([line], ini).sentences) == 1
+    armenian = RawText.from_lines(["Ա բ գ։ Դ ե զ։"], ini, longest=5)
+    assert [len(words) for words in armenian.sentences] == [4, 4]
     with pytest.raises(InputError, match="text:2: 9 words in one line"):
         RawText.from_lines(["a", "a b c d e f g h."], ini, path="text", longest=8)
 

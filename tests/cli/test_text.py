@@ -104,7 +104,7 @@ def test_a_language_without_rules_is_named(phrasescore: Phrasescore) -> None:
         (["--language", "fr", "none"], b"", 3, "none: no such file"),
         (["--system", "."], b"a\n", 3, "no text.json"),
         (["--side", "left"], b"a\n", 2, "'left' is not one of"),
-        (["a", "--tokenize", "fr"], b"", 2, "arguments: fr (name the language with --language)"),
+        (["a", "--tokenize", "fr"], b"", 2, "arguments: fr (name the language with --language, "),
     ],
 )
 def test_failures(

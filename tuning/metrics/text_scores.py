@@ -251,8 +251,7 @@ def _looks_tokenised(lines: Sequence[str]) -> bool:
     """Return whether more than a tenth of the lines end in a separate full stop."""
     # many lines are no sentences, but raw text hardly ever has a blank before its full stop;
     # decoders write one after it
-    apart = [input_files.STOP_APART.search(line.rstrip()) for line in lines]
-    return 10 * sum(map(bool, apart)) > len(lines)
+    return 10 * len([*filter(input_files.STOP_APART.search, map(str.rstrip, lines))]) > len(lines)
 
 
 @dataclass(frozen=True)
