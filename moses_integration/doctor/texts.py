@@ -361,8 +361,8 @@ class TextWords:
             found.add(
                 "error" if count > _MANY_MISSPELT * total else "warning",
                 self.where,
-                f"{owner} would know {count:,} of the {unknown:,} tokens it does not know if they "
-                f"were {name}: {self._examples(saved[name])}",
+                f"{owner} would know at least {count:,} of the {unknown:,} tokens it does not know "
+                f"if they were {name}: {self._examples(saved[name])}",
                 _SPELLINGS[name][1],
             )
 

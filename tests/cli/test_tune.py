@@ -199,7 +199,7 @@ def test_a_dev_set_of_another_system_is_refused(
     toy.source.write_text("".join(f"{line}.\n" for line in lines))
     done = phrasescore(*arguments(toy, "untokenised"), "--rounds", "1").well()
     said = done.stderr.decode()
-    assert f"warning: {toy.source}: the phrase table would know" in said
+    assert f"warning: {toy.source}: the phrase table would know at least" in said
     assert "if they were without the punctuation at the end" in said
     assert said.index("warning:") < said.index("round 1: decoding")
     decoded = phrasescore("decode", str(toy.ini), "-i", str(toy.reference), "-o", "out").well()
