@@ -48,16 +48,14 @@ class SearchOptions(Options):
     )
     beam_threshold: float | None = _search_option(
         "beam_threshold",
-        "The minimum ratio of a hypothesis's probability to that of the best hypothesis in its "
-        "stack.",
+        "The minimum ratio of a hypothesis's probability to that of the best one in its stack.",
     )
     distortion_limit: int | None = _search_option(
         "distortion_limit", "The maximum number of words that a phrase may jump; -1 for no limit."
     )
     table_limit: int | None = option(
         BoundedInt(0, 10**6),
-        f"The maximum number of table entries of a source phrase; 0 for no limit.  "
-        f"[{DEFAULT_TABLE_LIMIT}]",
+        f"The maximum number of entries of a phrase; 0 for no limit.  [{DEFAULT_TABLE_LIMIT}]",
     )
     cube_pruning_pop_limit: int | None = _search_option(
         "cube_pruning_pop_limit", "The number of hypotheses to pop for each stack."
@@ -99,8 +97,7 @@ class OutputOptions(Options):
     )
     n_best_factor: int = option(
         BoundedInt(0, 10**4),
-        "The maximum number of derivations to examine for each line of a distinct list; 0 for "
-        "1000.",
+        "The maximum number of derivations to examine for a line of a distinct list; 0 for 1000.",
         default=NBestSettings().factor,
         needs=("nbest",),
     )

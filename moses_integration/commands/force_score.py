@@ -19,8 +19,7 @@ class ForceScoreOptions(LoadingOptions):
     output: str | None = option(OUTPUT, "Where to write the list with recomputed features.", "-o")
     tolerance: float | None = option(
         BoundedFloat(0.0, 1e300),
-        "Compare the results with the values in the list; exit with status 1 if any differs by "
-        "more.",
+        "Compare the results with those in the list; exit with status 1 if any differs by more.",
         "--check",
         metavar="TOLERANCE",
     )

@@ -24,8 +24,7 @@ class NBestOptions(Computing):
     )
     source: str | None = option(
         INPUT,
-        "The text that the list translates, as the decoder read it; needed by models that read "
-        "the source.",
+        "The text that the list translates, as the decoder read it, for models that read a source.",
     )
     output: str = output_file("the list")
     names: tuple[str, ...] = option(

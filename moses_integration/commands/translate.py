@@ -54,8 +54,7 @@ class TranslateOptions(LengthNormalisation, Computing, Result):
     nbest: str | None = option(OUTPUT, "Also write an n-best list in Moses's format.")
     nbest_size: int | None = option(
         BEAM,
-        "The number of translations of a sentence in the list, at most the beam.  [default: the "
-        "beam]",
+        "The number of translations of a sentence in the list, at most (and by default) the beam.",
         needs=("nbest",),
     )
     alignments: str | None = option(

@@ -100,8 +100,7 @@ class CompareOptions(ScoringOptions, Result):
     """Options of ``compare``."""
 
     references: tuple[str, ...] = references(
-        "A reference translation, plain or gzip; may be repeated. Required without "
-        "--segment-scores.",
+        "A reference, plain or gzip; may be repeated. Required without --segment-scores.",
         required=False,
     )
     baselines: tuple[str, ...] = option(

@@ -27,9 +27,8 @@ class TrainOptions(Options):
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train an attention model, which chooses among the forms that the Moses system "
-        "proposes for a word; the model is used if it improves the result on the dev "
-        "words. This takes minutes."
+        "Also train, for minutes, an attention model that chooses among the forms that the Moses "
+        "system proposes for a word; it is used if it improves the result on the dev words."
     )
     threads: int | None = CORES
 

@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu import COLUMNS, bleu_of_sums
+from moses_integration.bleu import COLUMNS, bleu_of_sums, unlike
 from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import Feature, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
@@ -256,13 +256,15 @@ def optimize_lists(
             f"the first candidates of a list have {points(first)} {task.objective}, more than the "
             "result: with --start, begin with the weights of the system that made the list"
         )
+    chosen = problem.statistics_of(solution.weights)
+    notes += unlike(chosen, "the best translation that the lists offer")
     benefits = estimate_benefits(plan, problem.pool, solution.weights, task, tuple(second))
     notes += [benefit.in_words(str(task.objective)) for benefit in benefits]
     return OptimizationReport(
         weights=plan.complete(solution.weights[: plan.layout.nbest.size]),
         score=solution.score,
         start_score=solution.start_score,
-        bleu=float(bleu_of_sums(problem.statistics_of(solution.weights)[:COLUMNS])),
+        bleu=float(bleu_of_sums(chosen[:COLUMNS])),
         sentences=len(statistics),
         candidates=len(pool),
         seconds=seconds,

@@ -195,6 +195,15 @@ def test_a_score_that_does_not_help_is_named(optimize: Optimize) -> None:
     assert not any("an estimate over lists" in note for note in optimize(lines).notes)
 
 
+def test_references_of_another_language_are_told(optimize: Optimize, tmp_path: Path) -> None:
+    """Lists that offer hardly a phrase of the references have nothing to choose from."""
+    other = tmp_path / "other"
+    other.write_text("".join(f"{line.upper()} .\n" for line in references()))
+    said = "the best translation that the lists offer shares almost no three-word sequence"
+    assert any(note.startswith(said) for note in optimize(references=(str(other),)).notes)
+    assert not any(note.startswith(said) for note in optimize().notes)
+
+
 def test_a_result_below_the_first_candidates_is_told(optimize: Optimize) -> None:
     """Without start weights, the optimiser may not find what the decoder's weights choose."""
     lines = []

@@ -145,6 +145,20 @@ def test_words_that_a_tokeniser_cuts_are_noted(tmp_path: Path) -> None:
         assert not ReferenceTexts([text]).score(text).notes
 
 
+def test_a_translation_of_another_text_is_noted(tmp_path: Path) -> None:
+    """Hardly any three words in a row of another language are right, but some of a poor system."""
+    rng = np.random.default_rng(1)
+    wanted = write(tmp_path / "ref", references())
+    poor = write(tmp_path / "poor", noisy_translations(rng, 0.7))
+    other = write(tmp_path / "other", [f"{line.upper()} ." for line in references()])
+    texts = ReferenceTexts([wanted])
+    assert not texts.score(poor).notes
+    said = f"{other} shares almost no three-word sequence with the references: check the files"
+    assert texts.score(other).notes == (said,)
+    assert not ReferenceTexts([wanted], TextScoring(metrics=("chrf",))).score(other).notes
+    assert not ReferenceTexts([wanted], TextScoring(lowercase=True)).score(other).notes
+
+
 def test_long_lines_have_no_ter(tmp_path: Path) -> None:
     """TER of long lines would take minutes: it is null, and a note says why; others have scores."""
     words = [str(word) for word in range(1000)]
