@@ -238,10 +238,10 @@ class SystemComparison:
         )
         by_chance = " With many groups, some show a difference by chance alone." if groups else ""
         explanation = (
-            f"{self.sentences}. Gain: difference of the means from {first}. 95 % and p: bootstrap "
-            "over sentences and, where a system has several runs, over runs. AR: approximate "
-            "randomisation of sentences. Both tests are two-sided, with "
-            f"{record.trials:,} trials and seed {record.seed}.{by_chance} "
+            f"{self.sentences}. Gain: difference of the means from {first}; error rates (TER, CER, "
+            "WER) are better if it is below 0. 95 % and p: bootstrap over sentences and, where a "
+            "system has several runs, over runs. AR: approximate randomisation of sentences. Both "
+            f"tests: two-sided, {record.trials:,} trials, seed {record.seed}.{by_chance} "
             + " ".join(f"{LABELS[metric]}: {text}." for metric, text in record.signatures.items())
         )
         filled = textwrap.fill(explanation, 100, break_long_words=False)
