@@ -53,8 +53,7 @@ class PreprocessOptions(Options):
         "Whether the system is lower-cased.  [default: no]", "--lowercase/--no-lowercase"
     )
     escape: bool | None = flag(
-        "Whether entities such as &apos; replace characters that Moses takes for markup.  "
-        "[default: yes]",
+        "Whether entities such as &apos; replace what Moses takes for markup.  [default: yes]",
         "--escape/--no-escape",
     )
 

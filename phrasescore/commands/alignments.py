@@ -9,7 +9,7 @@ import click
 
 from phrasescore.commands.declarations import command, option
 from phrasescore.commands.options import Computing, output_folder
-from phrasescore.commands.paths import INPUT, INPUT_FOLDER, add_outputs
+from phrasescore.commands.paths import INPUT, INPUT_FOLDER, add_outputs, warn_of_raw_text
 from phrasescore.errors import counted
 
 
@@ -28,11 +28,7 @@ class AlignmentsOptions(Computing):
         INPUT_FOLDER, "A model with attention (train --kind search).", required=True
     )
     source: str = option(INPUT, "The source text.", required=True)
-    target: str = option(
-        INPUT,
-        "The target text; each of its lines translates the same line of the source.",
-        required=True,
-    )
+    target: str = option(INPUT, "The translation of each line of the source.", required=True)
     sentences: tuple[int, ...] = option(
         _line_numbers,
         "The numbers of the lines to draw, counted from 1.",
@@ -63,6 +59,7 @@ def alignments(options: AlignmentsOptions) -> None:
     options.use_threads()
     models = load_sentence_models([options.model])
     models.must_align("a picture")
+    warn_of_raw_text([options.source, options.target])
     texts, pictures = (options.source, options.target), (folder, options.format)
     paths = draw_alignments(models, *texts, options.sentences, *pictures, options.device)
     click.echo(f"{counted(len(paths), 'picture')} in {options.output}", err=True)

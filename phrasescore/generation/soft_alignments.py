@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+import click
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -23,8 +24,9 @@ from phrasescore.model.sequence_model import Batch
 from phrasescore.pictures.figure_files import check_drawing, cut_label, plain_label, saved_figure
 from phrasescore.scoring.prefix_trie import cut_by_area
 from phrasescore.table.text_blocks import Texts
+from phrasescore.words.known_words import unknown_warning
 from phrasescore.words.token_sequences import TokenSequences, as_matrix, from_lists
-from phrasescore.words.vocabulary import EOS, Vocabulary
+from phrasescore.words.vocabulary import EOS, Vocabulary, unknown_counts
 
 # alpha of each target word and </s> (rows) to each source word and </s> (columns)
 Alignment = NDArray[np.float32]
@@ -208,6 +210,9 @@ def draw_alignments(
         from_lists([vocabulary.encode(words) for words in texts])
         for vocabulary, texts in zip(vocabularies, zip(*pairs.values(), strict=True), strict=True)
     )
+    shares = [unknown_counts(ids).sum() / ids.lengths.sum() for ids in (read, predicted)]
+    if warning := unknown_warning(*shares):
+        click.echo(warning, err=True)
     aligned = SoftAlignments(models.aligning, device).align(read, predicted)
     aligned = between_words(aligned, (read, predicted), vocabularies)
     # create the folder only now: if computing the alignments fails, no empty folder may be left
@@ -230,8 +235,7 @@ def _read(
             texts = [spans.tokens(number - lines - 1) for spans in block.tokens]
             if not all(texts):
                 raise CorpusError(
-                    f"sentence {number:,} is empty in one of the texts, so there is nothing to "
-                    "align",
+                    f"sentence {number:,} is empty in one of the texts, so it has no alignment",
                     path=target if texts[0] else source,
                     line=number,
                     remedy="leave it out of --sentences",

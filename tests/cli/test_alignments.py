@@ -61,6 +61,19 @@ def test_a_picture_for_each_pair(
     assert "2 pictures in" in capsys.readouterr().err
 
 
+def test_wrong_texts_are_told(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Raw text and words that the model does not know are drawn, with a warning."""
+    (tmp_path / "raw").write_text("u v.\n" * 9)
+    (tmp_path / "other").write_text("x y z\n" * 9)
+    files = "--source", tmp_path / "raw", "--target", tmp_path / "other"
+    run("--model", data / "model", *files, "--sentences", "1", "-o", tmp_path / "pictures")
+    said = capsys.readouterr().err
+    assert f"warning: {tmp_path / 'raw'} looks like raw text" in said
+    assert "warning: the model does not know 100% of these words" in said
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
