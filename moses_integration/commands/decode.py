@@ -55,7 +55,7 @@ class SearchOptions(Options):
     )
     table_limit: int | None = option(
         BoundedInt(0, 10**6),
-        f"The maximum number of entries of a phrase; 0 for no limit.  [{DEFAULT_TABLE_LIMIT}]",
+        f"The maximum number of translations of a phrase; 0 for no limit.  [{DEFAULT_TABLE_LIMIT}]",
     )
     cube_pruning_pop_limit: int | None = _search_option(
         "cube_pruning_pop_limit", "The number of hypotheses to pop for each stack."

@@ -19,7 +19,7 @@ class ForceScoreOptions(LoadingOptions):
     output: str | None = option(OUTPUT, "Where to write the list with recomputed features.", "-o")
     tolerance: float | None = option(
         BoundedFloat(0.0, 1e300),
-        "Compare the results with those in the list; exit with status 1 if any differs by more.",
+        "Compare with the values in the list; exit with status 1 if any value differs by more.",
         "--check",
         metavar="TOLERANCE",
     )

@@ -393,7 +393,7 @@ def _check_phrase_table(found: Diagnosis, survey: TableSurvey, declared: int | N
             path,
             f"the table has {survey.format.scores} scores, but the ini says "
             f"num-features={declared}",
-            "adapt the ini to the table: phrasescore ini add-column, or edit it and the weights",
+            "phrasescore ini add-column adapts the ini; or edit num-features and the weights",
         )
 
 

@@ -53,7 +53,7 @@ class ScoreOptions(Computing, Result):
     )  # fmt: skip
     scores_are: Literal["ln", "log10", "probability"] = option(
         ["ln", "log10", "probability"],
-        "The numbers are natural logarithms of probabilities, those to base 10, or probabilities.",
+        "The numbers are natural logarithms, logarithms to base 10, or probabilities.",
         default="ln",
         needs=("scores",),
     )

@@ -27,8 +27,8 @@ class TrainOptions(Options):
     )
     lowercase: bool = flag("Lower-case all words, here and wherever the normaliser is applied.")
     neural: bool = flag(
-        "Also train, for minutes, an attention model that chooses among the forms that the Moses "
-        "system proposes for a word; it is used if it improves the result on the dev words."
+        "Also train an attention model, in minutes, which chooses among the forms that the Moses "
+        "system proposes for a word. It is used only if it improves the result on the dev words."
     )
     threads: int | None = CORES
 

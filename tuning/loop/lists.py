@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from moses_integration.bleu import COLUMNS, bleu_of_sums, unlike
+from moses_integration.bleu import COLUMNS, bleu_of_sums, reference_mismatch
 from moses_integration.ini.feature_kinds import FEATURE_KINDS, OWN_KINDS, PHRASE_TABLE_KINDS
 from moses_integration.ini.feature_weights import Feature, listed_sizes
 from moses_integration.nbest.arrays import Candidates, NBestReader
@@ -257,7 +257,7 @@ def optimize_lists(
             "result: with --start, begin with the weights of the system that made the list"
         )
     chosen = problem.statistics_of(solution.weights)
-    notes += unlike(chosen, "the best translation that the lists offer")
+    notes += reference_mismatch(chosen, "the chosen translation")
     benefits = estimate_benefits(plan, problem.pool, solution.weights, task, tuple(second))
     notes += [benefit.in_words(str(task.objective)) for benefit in benefits]
     return OptimizationReport(

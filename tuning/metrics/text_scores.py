@@ -31,7 +31,7 @@ from sacrebleu.metrics.bleu import BLEU, _get_tokenizer
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.metrics.ter import TER
 
-from moses_integration.bleu import References, unlike
+from moses_integration.bleu import References, reference_mismatch
 from moses_integration.text.preparation import read_text
 from phrasescore.errors import CorpusError, SettingsError, counted, located
 from phrasescore.runs.json_files import JsonObject
@@ -174,7 +174,7 @@ class ReferenceTexts:
         )
         notes = self._notes_about(lines, Path(path))
         if "bleu" in self.scoring.metrics and len(lines) >= 10:  # fewer may differ in every word
-            notes += unlike(statistics.sum(0), path)
+            notes += reference_mismatch(statistics.sum(0), path)
         too_long: dict[MetricName, NDArray[np.bool_]] = {}
         rows = [*zip(lines, zip(*self.lines, strict=True), strict=True)]
         for metric in self.scoring.metrics:

@@ -196,10 +196,10 @@ def test_a_score_that_does_not_help_is_named(optimize: Optimize) -> None:
 
 
 def test_references_of_another_language_are_told(optimize: Optimize, tmp_path: Path) -> None:
-    """Lists that offer hardly a phrase of the references have nothing to choose from."""
+    """No choice from the lists resembles references in another language."""
     other = tmp_path / "other"
     other.write_text("".join(f"{line.upper()} .\n" for line in references()))
-    said = "the best translation that the lists offer shares almost no three-word sequence"
+    said = "the chosen translation shares almost no three-word sequence with the references"
     assert any(note.startswith(said) for note in optimize(references=(str(other),)).notes)
     assert not any(note.startswith(said) for note in optimize().notes)
 
